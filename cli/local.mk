@@ -1,0 +1,1 @@
+# Build rules of cli/.

@@ -1,0 +1,13 @@
+# Build rules of lib/base/: what every executable may use.
+noinst_LIBRARIES += libbase.a
+libbase_a_SOURCES = \
+	lib/base/arena.c lib/base/arena.h \
+	lib/base/buffer.c lib/base/buffer.h \
+	lib/base/clock.c lib/base/clock.h \
+	lib/base/error.c lib/base/error.h \
+	lib/base/file.c lib/base/file.h \
+	lib/base/log.c lib/base/log.h \
+	lib/base/memory.c lib/base/memory.h \
+	lib/base/paths.c lib/base/paths.h \
+	lib/base/reactor.c lib/base/reactor.h \
+	lib/base/text.c lib/base/text.h
