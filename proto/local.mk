@@ -13,7 +13,8 @@ proto_sources = \
 	proto/isolation_backend.proto \
 	proto/openshell.proto \
 	proto/options.proto \
-	proto/sandbox.proto
+	proto/sandbox.proto \
+	proto/sandbox_protocol.proto
 
 # These come with protoc; only their C is made here.
 proto_well_known = \
