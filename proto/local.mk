@@ -80,7 +80,8 @@ $(libproto_generated_a_OBJECTS): | proto/generated.stamp
 
 libproto_a_SOURCES = \
 	lib/rpc/method.c lib/rpc/method.h \
-	lib/rpc/redact.c lib/rpc/redact.h
+	lib/rpc/redact.c lib/rpc/redact.h \
+	lib/rpc/scan.c lib/rpc/scan.h
 nodist_libproto_a_SOURCES = $(proto_tables)
 libproto_a_LIBADD = $(libproto_generated_a_OBJECTS)
 $(libproto_a_OBJECTS) $(tools_generate_tables_OBJECTS): | proto/generated.stamp
