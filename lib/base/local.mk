@@ -10,4 +10,6 @@ libbase_a_SOURCES = \
 	lib/base/memory.c lib/base/memory.h \
 	lib/base/paths.c lib/base/paths.h \
 	lib/base/reactor.c lib/base/reactor.h \
-	lib/base/text.c lib/base/text.h
+	lib/base/table.c lib/base/table.h \
+	lib/base/text.c lib/base/text.h \
+	lib/base/uuid.c lib/base/uuid.h
