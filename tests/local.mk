@@ -1,2 +1,1 @@
 # Build rules of tests/.
-include tests/contract/local.mk
