@@ -1,1 +1,2 @@
 # Build rules of tests/.
+include tests/contract/local.mk

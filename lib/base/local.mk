@@ -2,6 +2,7 @@
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	lib/base/arena.c lib/base/arena.h \
+	lib/base/base64.c lib/base/base64.h \
 	lib/base/buffer.c lib/base/buffer.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/error.c lib/base/error.h \

@@ -70,6 +70,10 @@ struct launch_runtime_secret {
     char *key_pem; /* secret */
 };
 
+/* Reads a bundle from its pipe up to the end, without leaving copies. On success the caller owns
+ * `ret_bundle` and wipes it. */
+bool launch_read(int descriptor, struct buffer *ret_bundle, struct error *error);
+
 /* Encoding appends to `buffer`, which the caller wipes. Decoding refuses unknown and missing keys,
  * naming them, and needs a freeing call only on success. */
 bool launch_supervisor_encode(const struct launch_supervisor *launch, struct buffer *buffer,

@@ -49,4 +49,7 @@ bool session_token_verify(const struct session_token_key *key, enum session_toke
                           const char *gateway_id, const char *token,
                           struct session_token_claims *ret_claims, struct error *error);
 
+/* The check of times alone, for a caller that remembers a token that it has verified. */
+bool session_token_times_hold(const struct session_token_claims *claims, struct error *error);
+
 #endif
