@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 enum {
-    FIELDS_MAX = 256, /* of one message type; the contract test holds every type to it */
+    FIELDS_MAX = 256, /* of one message type; a unit test sends every type through */
     PATH_MAX_BYTES = 512,
     FIELD_NUMBER_MAX = (1 << 29) - 1,
     /* What protobuf-c and malloc spend on each allocation, each field read and each unknown field.

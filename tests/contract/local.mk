@@ -1,6 +1,19 @@
 # Build rules of the tests that hold messages to the published contract and to the scan.
 contract_ldadd = libproto.a libbase.a $(PROTOBUF_C_STATIC)
 
+check_PROGRAMS += tests/contract/check_contract
+tests_contract_check_contract_SOURCES = tests/contract/check_contract.c
+tests_contract_check_contract_LDADD = $(contract_ldadd)
+TESTS += tests/contract/check
+EXTRA_DIST += tests/contract/check \
+	tests/contract/additions.tsv \
+	tests/contract/compute_driver.tsv \
+	tests/contract/datamodel.tsv \
+	tests/contract/isolation_backend.tsv \
+	tests/contract/openshell.tsv \
+	tests/contract/options.tsv \
+	tests/contract/sandbox.tsv
+
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_scan tests/unit/test_tables
 TESTS += tests/unit/test_scan tests/unit/test_tables
