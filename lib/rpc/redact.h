@@ -26,10 +26,10 @@ extern const size_t redact_table_count;
 bool redact_is_secret(const ProtobufCMessageDescriptor *descriptor, unsigned field_number);
 
 /* One line such as `{name: "job", token: <secret>, data: <12 bytes>}`. Secret values are not shown,
- * bytes are shown as their length, text is escaped, fields that are not set are left out. At most
- * REDACT_TEXT_MAX bytes with the NUL; what is longer ends in "...". The message must have passed
- * rpc_scan or be one of ours (its depth is trusted up to 64 levels, deeper ones show as "...").
- * Owned by the caller. */
+ * bytes are shown as their length and `environment` fields as their count, text is escaped, fields
+ * that are not set are left out. At most REDACT_TEXT_MAX bytes with the NUL; what is longer ends in
+ * "...". The message must have passed rpc_scan or be one of ours (its depth is trusted up to 64
+ * levels, deeper ones show as "..."). Owned by the caller. */
 char *redact_text(const ProtobufCMessage *message);
 
 #endif

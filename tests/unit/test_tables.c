@@ -47,6 +47,25 @@ static void test_redaction(void **state)
     free(long_text);
 }
 
+static void test_environment(void **state)
+{
+    (void)state;
+    Openshell__V1__ExecSandboxRequest message = OPENSHELL__V1__EXEC_SANDBOX_REQUEST__INIT;
+    Openshell__V1__ExecSandboxRequest__EnvironmentEntry entry =
+        OPENSHELL__V1__EXEC_SANDBOX_REQUEST__ENVIRONMENT_ENTRY__INIT;
+    Openshell__V1__ExecSandboxRequest__EnvironmentEntry *entries[] = {&entry};
+
+    entry.key = (char *)"API_KEY";
+    entry.value = (char *)"opaque";
+    message.environment = entries;
+    message.n_environment = 1;
+    message.stdin.data = (uint8_t *)"opaque";
+    message.stdin.len = 6;
+    char *text = redact_text(&message.base);
+    assert_string_equal(text, "{environment: <1 variables>, stdin: <6 bytes>}");
+    free(text);
+}
+
 static void test_method_table(void **state)
 {
     (void)state;
@@ -76,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_redaction),
+        cmocka_unit_test(test_environment),
         cmocka_unit_test(test_method_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
