@@ -319,8 +319,8 @@ static bool read_claims(const json_t *body, struct session_token_claims *claims)
         !read_text(body, "sandbox_id", claims->sandbox_id, sizeof(claims->sandbox_id)) ||
         !read_text(body, "runtime_generation", claims->generation, sizeof(claims->generation)) ||
         !read_text(body, "jti", claims->token_id, sizeof(claims->token_id)) ||
-        !uuid_valid(claims->token_id) || !read_integer(body, "auth_epoch", &epoch) ||
-        epoch < 1 || !read_integer(body, "iat", &claims->issued_at) ||
+        !uuid_valid(claims->token_id) || !read_integer(body, "auth_epoch", &epoch) || epoch < 1 ||
+        !read_integer(body, "iat", &claims->issued_at) ||
         !read_integer(body, "exp", &claims->expires_at))
         return false;
     claims->auth_epoch = (uint64_t)epoch;
