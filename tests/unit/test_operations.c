@@ -92,7 +92,7 @@ static void test_every_cell(void **state)
                         assert_int_equal(named, operation);
                 }
     assert_int_equal(cells, 11 * 2 * 8 * 80);
-    assert_int_equal(allowed, 49);
+    assert_int_equal(allowed, 53);
 }
 
 static bool step(struct exchange *exchange, enum exchange_direction direction, int frame_case)
