@@ -18,6 +18,14 @@ librpc_a_SOURCES = \
 	lib/rpc/status.c lib/rpc/status.h
 $(librpc_a_OBJECTS): | proto/tables.stamp
 
+# Apart, so that who has no TLS stream does not link OpenSSL.
+noinst_LIBRARIES += librpctls.a
+librpctls_a_SOURCES = \
+	lib/rpc/tls_context.c \
+	lib/rpc/tls_identity.c \
+	lib/rpc/tls_internal.h \
+	lib/rpc/tls_stream.c lib/rpc/tls_stream.h
+
 RPC_LIBS = librpc.a libproto.a libbase.a $(GRPC_LIBS) $(PROTOBUF_C_STATIC) $(UV_STATIC)
 RPC_STATIC_LIBS = librpc.a libproto.a libbase.a $(GRPC_STATIC_LIBS) $(PROTOBUF_C_STATIC) $(UV_STATIC)
 RPC_TLS_LIBS = librpctls.a $(RPC_LIBS) $(OPENSSL_STATIC)
@@ -28,4 +36,9 @@ check_PROGRAMS += tests/unit/test_rpc
 TESTS += tests/unit/test_rpc
 tests_unit_test_rpc_SOURCES = tests/unit/test_rpc.c tests/unit/rpc_fixture.h
 tests_unit_test_rpc_LDADD = $(RPC_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_tls_stream
+TESTS += tests/unit/test_tls_stream
+tests_unit_test_tls_stream_SOURCES = tests/unit/test_tls_stream.c tests/unit/rpc_fixture.h
+tests_unit_test_tls_stream_LDADD = $(RPC_TLS_LIBS) $(CMOCKA_LIBS)
 endif
