@@ -1,1 +1,14 @@
-# Build rules of lib/client/.
+# Build rules of lib/client/: what the front-end and the commands share.
+#
+# The front-end takes the objects that need the base library alone: options, settings, failure.
+noinst_LIBRARIES += libclient.a
+libclient_a_SOURCES = \
+	lib/client/command.h \
+	lib/client/document.c lib/client/document.h \
+	lib/client/explain.c lib/client/explain.h \
+	lib/client/failure.c lib/client/failure.h \
+	lib/client/options.c lib/client/options.h \
+	lib/client/report.c lib/client/report.h \
+	lib/client/settings.c lib/client/settings.h \
+	lib/client/terminal.c lib/client/terminal.h \
+	lib/client/text_table.c lib/client/text_table.h
