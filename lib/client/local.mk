@@ -7,8 +7,16 @@ libclient_a_SOURCES = \
 	lib/client/document.c lib/client/document.h \
 	lib/client/explain.c lib/client/explain.h \
 	lib/client/failure.c lib/client/failure.h \
+	lib/client/gateway.c lib/client/gateway.h \
+	lib/client/local_gateway.c lib/client/local_gateway.h \
 	lib/client/options.c lib/client/options.h \
 	lib/client/report.c lib/client/report.h \
 	lib/client/settings.c lib/client/settings.h \
 	lib/client/terminal.c lib/client/terminal.h \
 	lib/client/text_table.c lib/client/text_table.h
+
+# What talks to a gateway.
+noinst_LIBRARIES += libconnection.a
+libconnection_a_SOURCES = \
+	lib/client/connection.c lib/client/connection.h
+$(libconnection_a_OBJECTS): | proto/tables.stamp
