@@ -18,6 +18,7 @@
 #define CLIENT_REASON_GATEWAY_START_FAILED "GatewayStartFailed"
 #define CLIENT_REASON_TRANSPORT_UNSUPPORTED "TransportUnsupported"
 #define CLIENT_REASON_NO_SANDBOX_NAMED "NoSandboxNamed"
+#define CLIENT_REASON_FROM_INVALID "FromInvalid"
 #define CLIENT_REASON_EXIT_UNKNOWN "ExitUnknown"
 #define CLIENT_REASON_OUTPUT_FAILED "OutputFailed"
 

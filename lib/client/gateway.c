@@ -314,6 +314,11 @@ bool gateway_select(struct gateway *ret_gateway, struct error *error)
     return selected;
 }
 
+bool gateway_local(struct gateway *ret_gateway, struct error *error)
+{
+    return use_local(ret_gateway, false, error);
+}
+
 static int compare_names(const void *left, const void *right)
 {
     const struct gateway *first = left, *second = right;

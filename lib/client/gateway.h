@@ -29,6 +29,8 @@ struct gateway {
 /* Chooses by the global options, their variables and the active gateway; the local gateway where
  * nothing says otherwise. False with a reason of the client's own. Free with gateway_free. */
 bool gateway_select(struct gateway *ret_gateway, struct error *error);
+/* The local gateway, whatever is chosen. */
+bool gateway_local(struct gateway *ret_gateway, struct error *error);
 void gateway_free(struct gateway *gateway);
 
 /* Every gateway that has metadata, by name; a user's entry hides the system's of that name. */
