@@ -90,7 +90,8 @@ struct lifecycle_facts {
     const char *new_generation;
     const char *new_fence_instance_id; /* what the first report must expect (3.2) */
     const char *new_operation_id;
-    int64_t preparation_timeout; /* milliseconds; 0: LIFECYCLE_PREPARATION_TIMEOUT */
+    const char *new_attachment_epoch; /* CREATE: spec.provider_attachment_epoch */
+    int64_t preparation_timeout;      /* milliseconds; 0: LIFECYCLE_PREPARATION_TIMEOUT */
 };
 
 /* What the caller has to do once the record is saved, in this order. All are repeatable: one that
@@ -115,26 +116,29 @@ struct lifecycle_result {
 
 /* Applies an event to the record; what it adds to the record lives in the arena. False refuses the
  * event, leaving the record as it was:
- * - a stop, start or create failure that this phase does not allow: FAILED_PRECONDITION, naming the
- *   phase and the way out;
+ * - a stop or start that this phase does not allow: FAILED_PRECONDITION, naming the phase and the
+ *   way out;
  * - a driver call in flight (driver_operation_pending) under a stop or start: FAILED_PRECONDITION.
  *   A delete is never refused: the caller lets the call in flight end first, under the sandbox's
  *   lock;
  * - a session that must not be accepted (2.2, step 8): ABORTED "failed to persist supervisor
  *   session state; reconnect"; one of another instance than the admitted one: FAILED_PRECONDITION;
- * - FINALIZED without a result or session: FAILED_PRECONDITION;
- * - DRIVER_CREATE_FAILED after the attempt expired: DEADLINE_EXCEEDED; after the row went on:
- *   ABORTED. */
+ * - FINALIZED without a result or session: FAILED_PRECONDITION.
+ *
+ * Notes for callers:
+ * - DRIVER_CREATE_FAILED without result.remove: the row went on meanwhile. Answer the create with
+ *   DEADLINE_EXCEEDED "image preparation deadline expired" where lifecycle_timed_out, else ABORTED.
+ * - A start of a Completed or Error sandbox asks for STOP_COMPUTE and START_COMPUTE; where that
+ *   stop fails, report START_FAILED.
+ * - BACKEND_MISSING is not for a sandbox whose driver call is in flight in this process.
+ * - DRIVER_STOP_FAILED: the stop is answered with the driver's code, "stop sandbox failed: TEXT".
+ */
 bool lifecycle_apply(Openshell__V1__Sandbox *sandbox, struct arena *arena,
                      enum lifecycle_event event, const struct lifecycle_facts *facts,
                      struct lifecycle_result *ret_result, struct error *error);
 
 /* Facts with the time and new UUIDs, which live in the arena. */
-bool lifecycle_fresh_facts(struct arena *arena, struct lifecycle_facts *ret_facts,
-                           struct error *error);
-
-/* A random UUID, 36 characters, in the arena. */
-char *lifecycle_uuid(struct arena *arena, struct error *error);
+void lifecycle_fresh_facts(struct arena *arena, struct lifecycle_facts *ret_facts);
 
 /* The deadline event that is due at `now`, if any (the scan of 1.7, every second). */
 bool lifecycle_deadline_due(const Openshell__V1__Sandbox *sandbox, int64_t now,

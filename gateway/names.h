@@ -2,10 +2,6 @@
 #ifndef GATEWAY_NAMES_H
 #define GATEWAY_NAMES_H
 
-#include <stdbool.h>
-
-#include "base/error.h"
-
 enum {
     NAMES_GENERATED_MAX = 19, /* characters (behaviour reference 1.5) */
     NAMES_ATTEMPTS = 16,      /* tries until a free one is found; see record_insert_sandbox */
@@ -13,7 +9,7 @@ enum {
 
 /* A random name into `buffer` of NAMES_GENERATED_MAX + 1 bytes. `attempt` counts from 0: from the
  * fourth on the name ends in random digits too, so that a crowded workspace finds one. */
-bool names_generate(unsigned attempt, char *buffer, struct error *error);
+void names_generate(unsigned attempt, char *buffer);
 
 /* How many different names there are without digits. */
 unsigned names_count(void);

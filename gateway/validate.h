@@ -33,7 +33,6 @@ enum {
     VALIDATE_EXEC_VALUE_MAX = 32768,
     VALIDATE_WORKDIR_MAX = 4096,
     VALIDATE_SERVICE_EXPOSURES_MAX = 32,
-    VALIDATE_UNARY_STDIN_MAX = 4 * 1024 * 1024,
 };
 
 /* Without I/O and before anything else. An empty name is right: one is made. A spec is required

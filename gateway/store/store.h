@@ -68,8 +68,9 @@ void store_close(struct store *store);
  * (an expiry that was noticed) returns true and keeps its error in the argument. */
 typedef bool (*store_work)(struct store_transaction *transaction, void *argument,
                            struct error *error);
-/* On the loop, exactly once for each piece of work, in the order handed over. `error` is NULL when
- * the transaction was committed; otherwise nothing of it was stored. */
+/* On the loop, exactly once for each piece of work, in the order handed over (one that found the
+ * queue full may be earlier). `error` is NULL when the transaction was committed; otherwise nothing
+ * of it was stored. */
 typedef void (*store_done)(void *argument, const struct error *error);
 
 /* A transaction that may write. It is on disk (fsync) before `done` is called. A full queue answers
