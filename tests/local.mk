@@ -1,5 +1,6 @@
 # Build rules of tests/.
 include tests/contract/local.mk
+include tests/isolation/local.mk
 
 # What runs the tests, and what they are made of.
 EXTRA_DIST += .shellcheckrc .ci/run tools/packages.txt tools/setup.bash \

@@ -68,9 +68,14 @@ char *paths_state_directory(struct error *error)
     return path == NULL ? NULL : made_private(path, error);
 }
 
+char *paths_config_location(struct error *error)
+{
+    return under_home("XDG_CONFIG_HOME", ".config", error);
+}
+
 char *paths_config_directory(struct error *error)
 {
-    char *path = under_home("XDG_CONFIG_HOME", ".config", error);
+    char *path = paths_config_location(error);
     return path == NULL ? NULL : made_private(path, error);
 }
 

@@ -14,6 +14,8 @@ char *paths_run_directory(struct error *error);
 char *paths_state_directory(struct error *error);
 /* $XDG_CONFIG_HOME/openshell, else ~/.config/openshell. Made 0700. */
 char *paths_config_directory(struct error *error);
+/* The same place, neither made nor checked: for readers, to whom its absence says something. */
+char *paths_config_location(struct error *error);
 
 /* An executable of ours that is not for PATH: $OPENSHELL_EXEC_PATH/NAME when that is set, else
  * PKGLIBEXECDIR/NAME. */

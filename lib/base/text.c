@@ -8,9 +8,9 @@
 
 #include "base/memory.h"
 
-/* Decodes one character; returns its length in bytes, or 0 where the bytes are not UTF-8. */
-static size_t decode(const unsigned char *bytes, size_t length, uint32_t *ret_character)
+size_t text_decode(const void *data, size_t length, uint32_t *ret_character)
 {
+    const unsigned char *bytes = data;
     if (length == 0)
         return 0;
     unsigned char lead = bytes[0];
@@ -36,7 +36,7 @@ bool text_is_utf8(const void *data, size_t length)
     const unsigned char *bytes = data;
     for (size_t i = 0; i < length;) {
         uint32_t character;
-        size_t size = decode(bytes + i, length - i, &character);
+        size_t size = text_decode(bytes + i, length - i, &character);
         if (size == 0)
             return false;
         i += size;
@@ -44,7 +44,7 @@ bool text_is_utf8(const void *data, size_t length)
     return true;
 }
 
-static bool is_harmless(uint32_t character)
+bool text_is_harmless(uint32_t character)
 {
     if (character < 0x20 || (character >= 0x7F && character < 0xA0))
         return false;
@@ -63,13 +63,13 @@ void text_escape(const char *text, char *buffer, size_t size)
     for (size_t i = 0; i < length;) {
         char piece[16];
         uint32_t character = 0;
-        size_t taken = decode(bytes + i, length - i, &character);
+        size_t taken = text_decode(bytes + i, length - i, &character);
         if (taken == 0) {
             snprintf(piece, sizeof(piece), "\\x%02x", bytes[i]);
             taken = 1;
         } else if (character == '\n') {
             snprintf(piece, sizeof(piece), "\\n");
-        } else if (is_harmless(character)) {
+        } else if (text_is_harmless(character)) {
             memcpy(piece, bytes + i, taken);
             piece[taken] = '\0';
         } else if (character < 0x100) {
@@ -93,6 +93,48 @@ char *text_escaped(const char *text)
     char *buffer = memory_allocate(size);
     text_escape(text, buffer, size);
     return buffer;
+}
+
+struct character_range {
+    uint32_t first;
+    uint32_t last;
+};
+
+static bool is_within(uint32_t character, const struct character_range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (character >= ranges[i].first && character <= ranges[i].last)
+            return true;
+    return false;
+}
+
+size_t text_width(const char *text)
+{
+    /* The blocks that matter in practice, so that no locale has to be loaded. */
+    static const struct character_range combining[] = {
+        {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
+        {0x0E31, 0x0E31}, {0x0E34, 0x0E3A}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F},
+        {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
+    };
+    static const struct character_range wide[] = {
+        {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33FF},   {0x3400, 0x4DBF},
+        {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+        {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
+        {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD},
+    };
+    size_t width = 0, length = strlen(text);
+    for (size_t i = 0; i < length;) {
+        uint32_t character;
+        size_t size = text_decode(text + i, length - i, &character);
+        i += size > 0 ? size : 1;
+        if (size == 0 || character < 0x300)
+            width++;
+        else if (is_within(character, wide, sizeof(wide) / sizeof(wide[0])))
+            width += 2;
+        else if (!is_within(character, combining, sizeof(combining) / sizeof(combining[0])))
+            width++;
+    }
+    return width;
 }
 
 bool text_has_prefix(const char *text, const char *prefix)

@@ -4,6 +4,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* Decodes the first character. Returns its length in bytes, 0 where the bytes are not UTF-8. */
+size_t text_decode(const void *data, size_t length, uint32_t *ret_character);
+
+/* Whether a terminal only draws it: no control, C1 character, line separator or bidirectional
+ * override. A newline is not harmless. */
+bool text_is_harmless(uint32_t character);
+
+/* Columns that a terminal uses for harmless text: 0 for a combining mark, 2 for a wide character.
+ */
+size_t text_width(const char *text);
 
 /* Whether the bytes are valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */
 bool text_is_utf8(const void *data, size_t length);

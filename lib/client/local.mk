@@ -1,1 +1,29 @@
-# Build rules of lib/client/.
+# Build rules of lib/client/: what the front-end and the commands share.
+#
+# The front-end takes the objects that need the base library alone: options, settings, failure.
+noinst_LIBRARIES += libclient.a
+libclient_a_SOURCES = \
+	lib/client/command.h \
+	lib/client/document.c lib/client/document.h \
+	lib/client/explain.c lib/client/explain.h \
+	lib/client/failure.c lib/client/failure.h \
+	lib/client/gateway.c lib/client/gateway.h \
+	lib/client/last_sandbox.c lib/client/last_sandbox.h \
+	lib/client/local_gateway.c lib/client/local_gateway.h \
+	lib/client/options.c lib/client/options.h \
+	lib/client/pairs.c lib/client/pairs.h \
+	lib/client/report.c lib/client/report.h \
+	lib/client/settings.c lib/client/settings.h \
+	lib/client/terminal.c lib/client/terminal.h \
+	lib/client/text_table.c lib/client/text_table.h
+
+# What talks to a gateway.
+noinst_LIBRARIES += libconnection.a
+libconnection_a_SOURCES = \
+	lib/client/connection.c lib/client/connection.h \
+	lib/client/interrupt.c lib/client/interrupt.h \
+	lib/client/sandbox.c lib/client/sandbox.h \
+	lib/client/sandbox_calls.c lib/client/sandbox_calls.h \
+	lib/client/streams.c lib/client/streams.h \
+	lib/client/watch.c lib/client/watch.h
+$(libconnection_a_OBJECTS): | proto/tables.stamp

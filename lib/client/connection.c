@@ -1,0 +1,80 @@
+#include "client/connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/failure.h"
+#include "client/local_gateway.h"
+#include "client/settings.h"
+
+static bool is_down(const struct error *error)
+{
+    return error->code == ERROR_NOT_FOUND || error->code == ERROR_UNAVAILABLE;
+}
+
+static int connect_socket(struct gateway *gateway, enum connection_start start, struct error *error)
+{
+    if (gateway->socket == NULL) {
+        failure_set(error, CLIENT_REASON_TRANSPORT_UNSUPPORTED,
+                    "gateway '%s' is at '%s', and only Unix sockets can be reached so far",
+                    gateway->name, gateway->endpoint);
+        return -1;
+    }
+    struct error down = {0};
+    int descriptor = file_unix_connect(gateway->socket, &down);
+    if (descriptor < 0 && is_down(&down) && gateway->local && start == CONNECTION_START)
+        descriptor = local_gateway_start(NULL, error);
+    else if (descriptor < 0 && is_down(&down) && gateway->local)
+        failure_set(error, CLIENT_REASON_GATEWAY_NOT_RUNNING, "the local gateway does not run");
+    else if (descriptor < 0)
+        error_copy(error, &down);
+    error_clear(&down);
+    return descriptor;
+}
+
+bool connection_open_to(struct connection *connection, const struct gateway *gateway,
+                        enum connection_start start, struct error *error)
+{
+    *connection = (struct connection){.gateway = *gateway};
+    int descriptor = connect_socket(&connection->gateway, start, error);
+    if (descriptor < 0)
+        return false;
+    connection->reactor = reactor_new(error);
+    if (connection->reactor == NULL) {
+        close(descriptor);
+        return false;
+    }
+    connection->runtime = rpc_runtime_new(connection->reactor, error);
+    if (connection->runtime == NULL) {
+        close(descriptor);
+        return false;
+    }
+    connection->channel = rpc_channel_new(connection->runtime, descriptor, error);
+    if (connection->channel == NULL)
+        return false;
+    connection->arena = arena_new(0);
+    connection->ours = true; /* whoever listens on a Unix socket of this machine */
+    openshell__datamodel__v1__workspace_selector__init(&connection->workspace);
+    connection->workspace.selection_case =
+        OPENSHELL__DATAMODEL__V1__WORKSPACE_SELECTOR__SELECTION_WORKSPACE;
+    connection->workspace.workspace = (char *)settings.workspace;
+    return true;
+}
+
+bool connection_open(struct connection *connection, enum connection_start start,
+                     struct error *error)
+{
+    struct gateway gateway = {0};
+    return gateway_select(&gateway, error) &&
+           connection_open_to(connection, &gateway, start, error);
+}
+
+const void *connection_call(struct connection *connection, const struct rpc_method *method,
+                            const ProtobufCMessage *request, struct error *error)
+{
+    const struct rpc_call_options options = {.deadline = CALL_DEADLINE};
+    return rpc_unary_wait(connection->channel, method, &options, request, connection->arena, error);
+}

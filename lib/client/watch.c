@@ -1,0 +1,162 @@
+#include "client/watch.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "client/failure.h"
+#include "client/interrupt.h"
+#include "proto/method_table.h"
+
+enum { PATIENCE_MAX_SECONDS = 7 * 24 * 3600 };
+
+/* One WatchSandbox call. */
+struct stream {
+    struct arena *arena; /* holds the newest state alone */
+    const Openshell__V1__Sandbox *newest;
+    bool until_not_ready; /* enough when a state is not ready */
+    struct reactor *reactor;
+    struct reactor_timer *timer;
+    uint64_t patience;
+    bool restart_patience;
+    bool enough;
+    bool timed_out;
+    bool done;
+    struct error status;
+};
+
+static void on_timer(void *argument)
+{
+    struct stream *stream = argument;
+    stream->timed_out = true;
+}
+
+static void restart_timer(struct stream *stream)
+{
+    reactor_timer_cancel(stream->timer);
+    stream->timer = reactor_timer_start(stream->reactor, stream->patience, 0, on_timer, stream);
+}
+
+static void on_message(struct rpc_call *call, const ProtobufCMessage *message, void *user)
+{
+    struct stream *stream = user;
+    const Openshell__V1__SandboxStreamEvent *event =
+        (const Openshell__V1__SandboxStreamEvent *)message;
+    if (stream->timer != NULL && stream->restart_patience)
+        restart_timer(stream);
+    if (event->payload_case == OPENSHELL__V1__SANDBOX_STREAM_EVENT__PAYLOAD_SANDBOX) {
+        arena_reset(stream->arena);
+        stream->newest = sandbox_copy(event->sandbox, stream->arena);
+        if (stream->until_not_ready && sandbox_outcome(stream->newest, NULL) != SANDBOX_READY)
+            stream->enough = true;
+    }
+    rpc_call_read(call);
+}
+
+static void on_done(struct rpc_call *call, const struct error *status, void *user)
+{
+    (void)call;
+    struct stream *stream = user;
+    stream->done = true;
+    error_copy(&stream->status, status);
+}
+
+static struct rpc_call *start(struct connection *connection, const char *sandbox,
+                              bool until_not_ready, struct stream *stream)
+{
+    static const struct rpc_call_events events = {.on_message = on_message, .on_done = on_done};
+    *stream = (struct stream){.until_not_ready = until_not_ready, .arena = arena_new(0)};
+    Openshell__V1__WatchSandboxRequest request = OPENSHELL__V1__WATCH_SANDBOX_REQUEST__INIT;
+    request.workspace_scope = &connection->workspace;
+    request.sandbox = (char *)sandbox;
+    request.follow_status = true;
+    request.follow_events = !until_not_ready;
+    request.stop_on_terminal = !until_not_ready;
+    struct rpc_call *call = rpc_call_start(
+        connection->channel, &rpc_openshell_v1_OpenShell_WatchSandbox, NULL, &events, stream);
+    rpc_call_send(call, &request.base);
+    rpc_call_half_close(call);
+    rpc_call_read(call);
+    return call;
+}
+
+/* Runs the loop until the stream ended or is not needed any longer; ends it then. */
+static void run(struct connection *connection, struct rpc_call *call, struct stream *stream)
+{
+    bool cancelled = false;
+    while (!stream->done) {
+        if (!cancelled && (stream->enough || stream->timed_out || interrupt_number() != 0)) {
+            rpc_call_cancel(call);
+            cancelled = true;
+        }
+        reactor_run_once(connection->reactor);
+    }
+}
+
+static bool has_ended_well(const struct stream *stream, const struct watch *watch,
+                           struct error *error)
+{
+    if (interrupt_number() != 0)
+        return failure_set(error, CLIENT_REASON_INTERRUPTED, "interrupted");
+    if (stream->timed_out)
+        return failure_set(error, CLIENT_REASON_TIMED_OUT, "sandbox '%s' %s for %lld seconds",
+                           watch->sandbox,
+                           watch->restart_patience ? "made no progress" : "was waited for",
+                           (long long)watch->patience / 1000);
+    if (!stream->enough && stream->status.code != ERROR_OK) {
+        error_copy(error, &stream->status);
+        failure_about(error, watch->sandbox);
+        return false;
+    }
+    if (stream->newest == NULL)
+        return error_set(error, ERROR_INTERNAL, "the gateway said nothing about sandbox '%s'",
+                         watch->sandbox);
+    return true;
+}
+
+static const Openshell__V1__Sandbox *watch_once(struct connection *connection,
+                                                const struct watch *watch, bool until_not_ready,
+                                                struct error *error)
+{
+    struct stream stream;
+    struct rpc_call *call = start(connection, watch->sandbox, until_not_ready, &stream);
+    stream.reactor = connection->reactor;
+    stream.patience = (uint64_t)watch->patience;
+    stream.restart_patience = watch->restart_patience;
+    if (watch->patience > 0 && !until_not_ready)
+        restart_timer(&stream);
+    run(connection, call, &stream);
+    reactor_timer_cancel(stream.timer);
+    const Openshell__V1__Sandbox *newest = NULL;
+    if (has_ended_well(&stream, watch, error))
+        newest = sandbox_copy(stream.newest, connection->arena);
+    error_clear(&stream.status);
+    arena_free(stream.arena);
+    return newest;
+}
+
+const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const struct watch *watch,
+                                         struct error *error)
+{
+    for (;;) {
+        const Openshell__V1__Sandbox *state = watch_once(connection, watch, false, error);
+        if (state == NULL || !watch->wait_for_end || sandbox_outcome(state, NULL) != SANDBOX_READY)
+            return state;
+        /* Ready ends the first kind of watching; the second kind ends with readiness. */
+        state = watch_once(connection, watch, true, error);
+        if (state == NULL || sandbox_outcome(state, NULL) == SANDBOX_ENDED)
+            return state;
+    }
+}
+
+int64_t watch_patience(const char *variable, int fallback_seconds, struct error *error)
+{
+    const char *value = getenv(variable);
+    long long seconds = fallback_seconds;
+    if (value != NULL && value[0] != '\0' &&
+        !text_parse_integer(value, 1, PATIENCE_MAX_SECONDS, &seconds)) {
+        failure_usage(error, "the environment variable %s needs a number of seconds from 1 to %d",
+                      variable, PATIENCE_MAX_SECONDS);
+        return -1;
+    }
+    return (int64_t)seconds * 1000;
+}

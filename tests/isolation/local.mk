@@ -1,0 +1,5 @@
+# Programs that try the boundary without a gateway.
+noinst_PROGRAMS += isolation-shell
+isolation_shell_SOURCES = tests/isolation/sandbox_shell.c
+isolation_shell_LDADD = libruntime.a libbase.a $(UV_STATIC) -lpthread
+isolation_shell_LDFLAGS = $(AM_LDFLAGS) -static
