@@ -1,7 +1,13 @@
 #include "base/reactor.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -11,27 +17,45 @@ struct posted {
     void *argument;
 };
 
+/* Sleeps on libuv's descriptor while the loop's thread sleeps in the source. One-shot: it is armed
+ * for each sleep, and silent while the loop's thread works. */
+struct sentry {
+    pthread_t thread;
+    bool running;
+    int epoll;
+    int quit; /* eventfd */
+    bool armed;
+    atomic_bool fired;
+};
+
 struct reactor {
     uv_loop_t loop;
     uv_async_t wake;
+    const struct reactor_source *source;
+    struct sentry sentry;
+    unsigned handled; /* callbacks of the loop so far; wraps */
+    bool stopped;
     pthread_mutex_t mutex; /* guards first and last */
     struct posted *first;
     struct posted *last;
 };
 
 struct reactor_timer {
+    struct reactor *reactor;
     uv_timer_t handle;
     void (*function)(void *argument);
     void *argument;
 };
 
 struct reactor_watch {
+    struct reactor *reactor;
     uv_poll_t handle;
     void (*function)(int events, void *argument);
     void *argument;
 };
 
 struct reactor_signal {
+    struct reactor *reactor;
     uv_signal_t handle;
     void (*function)(int number, void *argument);
     void *argument;
@@ -39,23 +63,29 @@ struct reactor_signal {
 
 struct offloaded {
     uv_work_t request;
+    struct reactor *reactor;
     void (*work)(void *argument);
     void (*done)(void *argument);
     void *argument;
 };
 
-static void on_wake(uv_async_t *handle)
+static void run_posted(struct reactor *reactor)
 {
-    struct reactor *reactor = handle->data;
     pthread_mutex_lock(&reactor->mutex);
     struct posted *batch = reactor->first;
     reactor->first = reactor->last = NULL;
     pthread_mutex_unlock(&reactor->mutex);
     for (struct posted *next; batch != NULL; batch = next) {
         next = batch->next;
+        reactor->handled++;
         batch->function(batch->argument);
         free(batch);
     }
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    run_posted(handle->data);
 }
 
 struct reactor *reactor_new(struct error *error)
@@ -90,7 +120,8 @@ void reactor_free(struct reactor *reactor)
 {
     if (reactor == NULL)
         return;
-    on_wake(&reactor->wake);
+    reactor_set_source(reactor, NULL);
+    run_posted(reactor);
     uv_walk(&reactor->loop, close_handle, NULL);
     while (uv_run(&reactor->loop, UV_RUN_NOWAIT) != 0)
         ;
@@ -99,23 +130,131 @@ void reactor_free(struct reactor *reactor)
     free(reactor);
 }
 
-uv_loop_t *reactor_loop(struct reactor *reactor)
+/* ---- waiting in the source ---- */
+
+enum { SENTRY_LOOP, SENTRY_QUIT };
+
+static void *stand_sentry(void *argument)
 {
-    return &reactor->loop;
+    struct reactor *reactor = argument;
+    for (;;) {
+        struct epoll_event event;
+        int count = epoll_wait(reactor->sentry.epoll, &event, 1, -1);
+        if (count < 0 && errno != EINTR)
+            return NULL;
+        if (count <= 0)
+            continue;
+        if (event.data.u32 == SENTRY_QUIT)
+            return NULL;
+        atomic_store(&reactor->sentry.fired, true);
+        reactor->source->wake(reactor->source->argument);
+    }
+}
+
+static bool open_sentry(struct reactor *reactor)
+{
+    struct sentry *sentry = &reactor->sentry;
+    sentry->epoll = epoll_create1(EPOLL_CLOEXEC);
+    sentry->quit = eventfd(0, EFD_CLOEXEC);
+    struct epoll_event loop = {.events = 0, .data.u32 = SENTRY_LOOP};
+    struct epoll_event quit = {.events = EPOLLIN, .data.u32 = SENTRY_QUIT};
+    return sentry->epoll >= 0 && sentry->quit >= 0 &&
+           epoll_ctl(sentry->epoll, EPOLL_CTL_ADD, uv_backend_fd(&reactor->loop), &loop) == 0 &&
+           epoll_ctl(sentry->epoll, EPOLL_CTL_ADD, sentry->quit, &quit) == 0;
+}
+
+static void start_sentry(struct reactor *reactor)
+{
+    struct sentry *sentry = &reactor->sentry;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (!open_sentry(reactor) || pthread_create(&sentry->thread, NULL, stand_sentry, reactor) != 0)
+        memory_exhausted();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sentry->running = true;
+}
+
+static void stop_sentry(struct reactor *reactor)
+{
+    struct sentry *sentry = &reactor->sentry;
+    if (!sentry->running)
+        return;
+    eventfd_write(sentry->quit, 1);
+    pthread_join(sentry->thread, NULL);
+    close(sentry->epoll);
+    close(sentry->quit);
+    sentry->running = sentry->armed = false;
+}
+
+/* A loop without handles needs none, so that a short command starts no thread for it. */
+static void arm_sentry(struct reactor *reactor)
+{
+    struct sentry *sentry = &reactor->sentry;
+    if (atomic_exchange(&sentry->fired, false))
+        sentry->armed = false;
+    if (sentry->armed || !uv_loop_alive(&reactor->loop))
+        return;
+    if (!sentry->running)
+        start_sentry(reactor);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u32 = SENTRY_LOOP};
+    epoll_ctl(sentry->epoll, EPOLL_CTL_MOD, uv_backend_fd(&reactor->loop), &event);
+    sentry->armed = true;
+}
+
+void reactor_set_source(struct reactor *reactor, const struct reactor_source *source)
+{
+    stop_sentry(reactor);
+    pthread_mutex_lock(&reactor->mutex);
+    reactor->source = source;
+    pthread_mutex_unlock(&reactor->mutex);
+    if (source != NULL)
+        uv_unref((uv_handle_t *)&reactor->wake);
+    else
+        uv_ref((uv_handle_t *)&reactor->wake);
+}
+
+/* One turn of the loop and of the source; sleeps only when neither had anything to do. */
+static void turn(struct reactor *reactor)
+{
+    const struct reactor_source *source = reactor->source;
+    unsigned before = reactor->handled;
+    run_posted(reactor);
+    uv_run(&reactor->loop, UV_RUN_NOWAIT);
+    if (reactor->stopped || reactor->source != source)
+        return;
+    int milliseconds = 0;
+    if (reactor->handled == before) {
+        /* libuv says 0 for a loop without handles, which here may sleep. */
+        milliseconds = uv_loop_alive(&reactor->loop) ? uv_backend_timeout(&reactor->loop) : -1;
+        arm_sentry(reactor);
+    }
+    source->wait(source->argument, milliseconds);
+}
+
+static void run_loop(struct reactor *reactor, uv_run_mode mode)
+{
+    if (reactor->source == NULL)
+        uv_run(&reactor->loop, mode);
+    else
+        turn(reactor);
 }
 
 void reactor_run(struct reactor *reactor)
 {
-    uv_run(&reactor->loop, UV_RUN_DEFAULT);
+    while (!reactor->stopped)
+        run_loop(reactor, UV_RUN_ONCE);
+    reactor->stopped = false;
 }
 
 void reactor_run_once(struct reactor *reactor)
 {
-    uv_run(&reactor->loop, UV_RUN_ONCE);
+    run_loop(reactor, UV_RUN_ONCE);
 }
 
 void reactor_stop(struct reactor *reactor)
 {
+    reactor->stopped = true;
     uv_stop(&reactor->loop);
 }
 
@@ -131,9 +270,11 @@ void reactor_post(struct reactor *reactor, void (*function)(void *argument), voi
     else
         reactor->last->next = posted;
     reactor->last = posted;
-    pthread_mutex_unlock(&reactor->mutex);
-    if (first)
+    if (first && reactor->source != NULL)
+        reactor->source->wake(reactor->source->argument);
+    else if (first)
         uv_async_send(&reactor->wake);
+    pthread_mutex_unlock(&reactor->mutex);
 }
 
 static void offload_run(uv_work_t *request)
@@ -146,6 +287,7 @@ static void offload_done(uv_work_t *request, int status)
 {
     (void)status;
     struct offloaded *offloaded = request->data;
+    offloaded->reactor->handled++;
     offloaded->done(offloaded->argument);
     free(offloaded);
 }
@@ -155,6 +297,7 @@ void reactor_offload(struct reactor *reactor, void (*work)(void *argument),
 {
     struct offloaded *offloaded = memory_new_of(struct offloaded);
     offloaded->request.data = offloaded;
+    offloaded->reactor = reactor;
     offloaded->work = work;
     offloaded->done = done;
     offloaded->argument = argument;
@@ -164,6 +307,7 @@ void reactor_offload(struct reactor *reactor, void (*work)(void *argument),
 static void on_timer(uv_timer_t *handle)
 {
     struct reactor_timer *timer = handle->data;
+    timer->reactor->handled++;
     timer->function(timer->argument);
 }
 
@@ -174,6 +318,7 @@ struct reactor_timer *reactor_timer_start(struct reactor *reactor, uint64_t mill
     struct reactor_timer *timer = memory_new_of(struct reactor_timer);
     uv_timer_init(&reactor->loop, &timer->handle);
     timer->handle.data = timer;
+    timer->reactor = reactor;
     timer->function = function;
     timer->argument = argument;
     /* The loop's own time stands still while a callback runs. */
@@ -198,6 +343,7 @@ void reactor_timer_cancel(struct reactor_timer *timer)
 static void on_poll(uv_poll_t *handle, int status, int events)
 {
     struct reactor_watch *watch = handle->data;
+    watch->reactor->handled++;
     watch->function(status < 0 ? UV_DISCONNECT | UV_READABLE : events, watch->argument);
 }
 
@@ -214,6 +360,7 @@ struct reactor_watch *reactor_watch_start(struct reactor *reactor, int descripto
         return NULL;
     }
     watch->handle.data = watch;
+    watch->reactor = reactor;
     watch->function = function;
     watch->argument = argument;
     if (events != 0)
@@ -240,6 +387,7 @@ void reactor_watch_cancel(struct reactor_watch *watch)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct reactor_signal *watched = handle->data;
+    watched->reactor->handled++;
     watched->function(number, watched->argument);
 }
 
@@ -250,6 +398,7 @@ struct reactor_signal *reactor_signal_start(struct reactor *reactor, int number,
     struct reactor_signal *watched = memory_new_of(struct reactor_signal);
     uv_signal_init(&reactor->loop, &watched->handle);
     watched->handle.data = watched;
+    watched->reactor = reactor;
     watched->function = function;
     watched->argument = argument;
     int result = uv_signal_start(&watched->handle, on_signal, number);

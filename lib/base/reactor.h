@@ -16,9 +16,6 @@ struct reactor *reactor_new(struct error *error);
 /* Only after the loop has been left; closes what is still open. */
 void reactor_free(struct reactor *reactor);
 
-/* For libuv handles of the caller's own. */
-uv_loop_t *reactor_loop(struct reactor *reactor);
-
 /* Runs until reactor_stop. */
 void reactor_run(struct reactor *reactor);
 /* Waits for at least one event and handles it; for commands that wait for one thing. */
@@ -51,6 +48,20 @@ struct reactor_watch *reactor_watch_start(struct reactor *reactor, int descripto
 void reactor_watch_update(struct reactor_watch *watch, int events);
 /* The descriptor may be closed as soon as this returns. NULL is allowed. */
 void reactor_watch_cancel(struct reactor_watch *watch);
+
+/* A second source of events that has a wait of its own: gRPC, whose completions are then handled on
+ * the loop's thread without a hop between threads. While there is one the loop sleeps in it, and a
+ * thread that sleeps on the reactor's own descriptors ends that sleep. */
+struct reactor_source {
+    /* Handles what there is, after a wait of at most so many milliseconds (-1: without limit) for
+     * the first event or `wake`. True when something was handled. */
+    bool (*wait)(void *argument, int milliseconds);
+    /* Ends a wait, or the next one. Called from any thread. */
+    void (*wake)(void *argument);
+    void *argument;
+};
+/* At most one; NULL takes it away. The structure must outlive its use. */
+void reactor_set_source(struct reactor *reactor, const struct reactor_source *source);
 
 /* Calls `function(number, argument)` on the loop for each arrival of a signal. */
 struct reactor_signal;

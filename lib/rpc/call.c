@@ -236,17 +236,17 @@ static void on_received(void *owner, bool success)
 
 /* ---- ending ---- */
 
-void rpc_call_advance(struct rpc_call *call)
+bool rpc_call_advance(struct rpc_call *call)
 {
     if (call->core == NULL)
-        return;
+        return false;
     flush_send(call);
     flush_receive(call);
     if (!call->over || call->batches > 0 || call->done)
-        return;
+        return false;
     /* Without on_done the owner of a server's call cannot know: it still holds the call. */
     if (call->server && call->events.on_done == NULL && !call->finishing && !call->cancelled)
-        return;
+        return false;
     call->done = true;
     if (call->server) {
         rpc_server_end(call);
@@ -255,6 +255,7 @@ void rpc_call_advance(struct rpc_call *call)
         rpc_client_release(call);
     }
     free_call(call);
+    return true;
 }
 
 void rpc_call_cancel(struct rpc_call *call)

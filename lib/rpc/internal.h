@@ -8,33 +8,30 @@
 #ifndef RPC_INTERNAL_H
 #define RPC_INTERNAL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-#include <uv.h>
 
 #include "rpc/rpc.h"
 
 /* A batch in gRPC's hands; its address is the tag. */
 struct rpc_completion {
-    struct rpc_completion *next;
     void (*function)(void *owner, bool success);
     void *owner;
-    bool success;
     bool active;
 };
 
 struct rpc_runtime {
     struct reactor *reactor;
+    struct reactor_source source;
     grpc_completion_queue *queue;
     grpc_channel_credentials *channel_credentials;
     grpc_server_credentials *server_credentials;
-    pthread_t drain;
-    _Atomic(struct rpc_completion *) completed; /* newest first */
-    uv_async_t wake;
-    uv_prepare_t prepare;
+    grpc_channel *wake_channel; /* leads nowhere; for wake_call */
+    grpc_call *wake_call;
+    struct rpc_completion woken;
+    atomic_bool waking;
     struct rpc_call *scheduled_first;
     struct rpc_call *scheduled_last;
     size_t live; /* calls, channels and connections */
@@ -133,7 +130,8 @@ ProtobufCMessage *rpc_message_unpack(const ProtobufCMessageDescriptor *descripto
 struct rpc_call *rpc_call_new(struct rpc_runtime *runtime, const struct rpc_method *method,
                               bool server);
 void rpc_call_schedule(struct rpc_call *call);
-void rpc_call_advance(struct rpc_call *call);
+/* True when the owner may have been called. */
+bool rpc_call_advance(struct rpc_call *call);
 /* Ends the call at once, with this error for both sides. */
 void rpc_call_break(struct rpc_call *call, const struct error *error);
 struct error *rpc_call_own_error(struct rpc_call *call, const struct error *error);

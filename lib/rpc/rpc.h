@@ -1,8 +1,9 @@
 /* gRPC over protobuf-c: calls in both roles on connections that we made ourselves.
  *
- * Everything runs on the reactor's thread; one small thread drains gRPC's completion queue and
- * posts batches. A call has one owner (the code that started it, or the method's handler) which
- * may use it until `on_done` returned; on_done is called exactly once.
+ * Everything runs on the reactor's thread, which sleeps in gRPC's completion queue instead of in
+ * libuv: a unary call between two processes takes 35 to 70 us, against 115 to 260 us with a thread
+ * that drains the queue and posts. A call has one owner (the code that started it, or the method's
+ * handler) which may use it until `on_done` returned; on_done is called exactly once.
  *
  * Messages given to callbacks were scanned (decision W5) and live until the callback returns.
  * Messages to send are packed before the function returns. */
@@ -33,8 +34,10 @@ enum {
     RPC_CALLS_PER_CONNECTION = 256,      /* calls open at once; more are refused */
 };
 
+/* From here on SIGPIPE is ignored: a process that starts others resets it for them. */
 struct rpc_runtime *rpc_runtime_new(struct reactor *reactor, struct error *error);
-/* Ends the drain thread. Commands do not call it: they flush and _exit. */
+/* Waits for what is still open, at most five seconds. Commands do not call it: they flush and
+ * _exit. */
 void rpc_runtime_free(struct rpc_runtime *runtime);
 struct reactor *rpc_runtime_reactor(struct rpc_runtime *runtime);
 

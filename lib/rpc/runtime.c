@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-enum { SHUTDOWN_PATIENCE = 5 * 1000 };
+enum {
+    SHUTDOWN_PATIENCE = 5 * 1000,
+    COMPLETIONS_A_TURN = 64, /* before timers and descriptors have their turn */
+};
 
 void rpc_completion_init(struct rpc_completion *completion,
                          void (*function)(void *owner, bool success), void *owner)
@@ -32,65 +35,69 @@ bool rpc_batch_start(struct rpc_call *call, struct rpc_completion *completion, c
     return true;
 }
 
-static void *drain(void *argument)
-{
-    struct rpc_runtime *runtime = argument;
-    for (;;) {
-        grpc_event event =
-            grpc_completion_queue_next(runtime->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-        if (event.type == GRPC_QUEUE_SHUTDOWN)
-            return NULL;
-        if (event.type != GRPC_OP_COMPLETE)
-            continue;
-        struct rpc_completion *completion = event.tag;
-        completion->success = event.success != 0;
-        struct rpc_completion *first = atomic_load(&runtime->completed);
-        do
-            completion->next = first;
-        while (!atomic_compare_exchange_weak(&runtime->completed, &first, completion));
-        if (first == NULL)
-            uv_async_send(&runtime->wake);
-    }
-}
+/* ---- the reactor's wait ---- */
 
-static void advance_scheduled(struct rpc_runtime *runtime)
+/* True when an owner may have been called. */
+static bool advance_scheduled(struct rpc_runtime *runtime)
 {
+    bool any = false;
     while (runtime->scheduled_first != NULL) {
         struct rpc_call *call = runtime->scheduled_first;
         runtime->scheduled_first = call->next_scheduled;
         if (runtime->scheduled_first == NULL)
             runtime->scheduled_last = NULL;
         call->scheduled = false;
-        rpc_call_advance(call);
+        any |= rpc_call_advance(call);
     }
+    return any;
 }
 
-static void handle_completions(struct rpc_runtime *runtime)
+/* Takes one completion; false when none came in time. */
+static bool take_completion(struct rpc_runtime *runtime, gpr_timespec deadline)
 {
-    struct rpc_completion *newest = atomic_exchange(&runtime->completed, NULL);
-    struct rpc_completion *oldest = NULL;
-    for (struct rpc_completion *next; newest != NULL; newest = next) {
-        next = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-    }
-    for (struct rpc_completion *next; oldest != NULL; oldest = next) {
-        next = oldest->next;
-        oldest->active = false;
-        oldest->function(oldest->owner, oldest->success);
+    grpc_event event = grpc_completion_queue_next(runtime->queue, deadline, NULL);
+    if (event.type != GRPC_OP_COMPLETE)
+        return false;
+    struct rpc_completion *completion = event.tag;
+    completion->active = false;
+    completion->function(completion->owner, event.success != 0);
+    return true;
+}
+
+static bool wait(void *argument, int milliseconds)
+{
+    struct rpc_runtime *runtime = argument;
+    bool any = advance_scheduled(runtime);
+    gpr_timespec at_once = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+    gpr_timespec deadline = at_once;
+    if (!any && milliseconds < 0)
+        deadline = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    else if (!any && milliseconds > 0)
+        deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                gpr_time_from_millis(milliseconds, GPR_TIMESPAN));
+    for (int taken = 0; taken < COMPLETIONS_A_TURN; taken++) {
+        if (!take_completion(runtime, deadline))
+            break;
+        any = true;
+        deadline = at_once;
     }
     advance_scheduled(runtime);
+    return any;
 }
 
-static void on_wake(uv_async_t *handle)
+static void on_woken(void *owner, bool success)
 {
-    handle_completions(handle->data);
+    (void)success;
+    struct rpc_runtime *runtime = owner;
+    atomic_store(&runtime->waking, false);
 }
 
-/* Before the loop waits: what other callbacks asked for in this round. */
-static void on_prepare(uv_prepare_t *handle)
+/* An empty batch completes at once, and gRPC takes it from any thread. */
+static void wake(void *argument)
 {
-    advance_scheduled(handle->data);
+    struct rpc_runtime *runtime = argument;
+    if (!atomic_exchange(&runtime->waking, true))
+        grpc_call_start_batch(runtime->wake_call, NULL, 0, &runtime->woken, NULL);
 }
 
 void rpc_call_schedule(struct rpc_call *call)
@@ -119,61 +126,46 @@ static void ignore_broken_pipes(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
-static bool start_loop_handles(struct rpc_runtime *runtime, struct error *error)
-{
-    uv_loop_t *loop = reactor_loop(runtime->reactor);
-    int result = uv_async_init(loop, &runtime->wake, on_wake);
-    if (result != 0)
-        return error_set(error, ERROR_INTERNAL, "cannot start gRPC: %s", uv_strerror(result));
-    uv_prepare_init(loop, &runtime->prepare);
-    runtime->wake.data = runtime->prepare.data = runtime;
-    uv_prepare_start(&runtime->prepare, on_prepare);
-    uv_unref((uv_handle_t *)&runtime->wake);
-    uv_unref((uv_handle_t *)&runtime->prepare);
-    return true;
-}
-
-/* gRPC's threads and ours leave all signals to the loop's thread. */
-static int start_threads(struct rpc_runtime *runtime)
+/* gRPC's threads leave all signals to the loop's thread. */
+static void start_core(void)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     gpr_set_log_function(log_from_core);
     grpc_init();
-    runtime->queue = grpc_completion_queue_create_for_next(NULL);
-    int result = pthread_create(&runtime->drain, NULL, drain, runtime);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
+}
+
+static void make_wake_call(struct rpc_runtime *runtime)
+{
+    rpc_completion_init(&runtime->woken, on_woken, runtime);
+    runtime->wake_channel =
+        grpc_lame_client_channel_create("wake", GRPC_STATUS_UNAVAILABLE, "not for calls");
+    runtime->wake_call = grpc_channel_create_call(
+        runtime->wake_channel, NULL, GRPC_PROPAGATE_DEFAULTS, runtime->queue,
+        grpc_slice_from_static_string("/wake"), NULL, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
 }
 
 struct rpc_runtime *rpc_runtime_new(struct reactor *reactor, struct error *error)
 {
+    (void)error;
     struct rpc_runtime *runtime = memory_new_of(struct rpc_runtime);
     runtime->reactor = reactor;
     ignore_broken_pipes();
-    if (!start_loop_handles(runtime, error)) {
-        free(runtime);
-        return NULL;
-    }
-    int result = start_threads(runtime);
-    if (result != 0) {
-        error_set_errno(error, ERROR_INTERNAL, result, "cannot start a thread for gRPC");
-        return NULL; /* the loop has handles in it: a process without this thread ends anyway */
-    }
+    start_core();
+    runtime->queue = grpc_completion_queue_create_for_next(NULL);
     runtime->channel_credentials = grpc_insecure_credentials_create();
     runtime->server_credentials = grpc_insecure_server_credentials_create();
+    make_wake_call(runtime);
+    runtime->source = (struct reactor_source){wait, wake, runtime};
+    reactor_set_source(reactor, &runtime->source);
     return runtime;
 }
 
 struct reactor *rpc_runtime_reactor(struct rpc_runtime *runtime)
 {
     return runtime->reactor;
-}
-
-static void runtime_closed(uv_handle_t *handle)
-{
-    free(handle->data);
 }
 
 static void note_timeout(void *argument)
@@ -188,7 +180,6 @@ void rpc_runtime_free(struct rpc_runtime *runtime)
     bool timed_out = false;
     struct reactor_timer *timer =
         reactor_timer_start(runtime->reactor, SHUTDOWN_PATIENCE, 0, note_timeout, &timed_out);
-    advance_scheduled(runtime);
     while (runtime->live > 0 && !timed_out)
         reactor_run_once(runtime->reactor);
     reactor_timer_cancel(timer);
@@ -196,13 +187,15 @@ void rpc_runtime_free(struct rpc_runtime *runtime)
         log_warn("%zu calls or connections are still open; gRPC goes on", runtime->live);
         return;
     }
+    reactor_set_source(runtime->reactor, NULL);
+    grpc_call_unref(runtime->wake_call);
+    grpc_channel_destroy(runtime->wake_channel);
     grpc_completion_queue_shutdown(runtime->queue);
-    pthread_join(runtime->drain, NULL);
-    handle_completions(runtime);
+    while (take_completion(runtime, gpr_inf_future(GPR_CLOCK_MONOTONIC)))
+        ;
     grpc_completion_queue_destroy(runtime->queue);
     grpc_channel_credentials_release(runtime->channel_credentials);
     grpc_server_credentials_release(runtime->server_credentials);
     grpc_shutdown_blocking();
-    uv_close((uv_handle_t *)&runtime->prepare, NULL);
-    uv_close((uv_handle_t *)&runtime->wake, runtime_closed);
+    free(runtime);
 }
