@@ -27,3 +27,4 @@ $(libgatewaycore_a_OBJECTS): | proto/tables.stamp
 GATEWAY_CORE_LIBS = libgatewaycore.a libpolicy.a $(SQLITE_STATIC) $(JANSSON_STATIC)
 SQLITE_STATIC = -l:libsqlite3.a -lm -ldl -lpthread
 
+include gateway/service.mk

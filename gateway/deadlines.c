@@ -1,0 +1,73 @@
+#include "gateway/deadlines.h"
+
+#include "base/clock.h"
+#include "gateway/compute.h"
+#include "gateway/lifecycle.h"
+#include "gateway/live.h"
+#include "gateway/operations.h"
+#include "gateway/transition.h"
+
+enum { SCAN_MILLISECONDS = 1000 };
+
+static bool decide(struct transition *transition, Openshell__V1__Sandbox *sandbox,
+                   struct error *refusal, struct error *error)
+{
+    (void)refusal;
+    if (!lifecycle_deadline_due(sandbox, transition->facts.now, &transition->event))
+        return true;
+    return lifecycle_apply(sandbox, transition->arena, transition->event, &transition->facts,
+                           &transition->result, error);
+}
+
+static void expired(struct transition *transition, const struct error *error, void *user)
+{
+    /* What was not due after all has another deadline, which nothing else would note. */
+    if (error == NULL && !transition->result.changed)
+        deadlines_note(transition->gateway, transition->sandbox_id,
+                       lifecycle_next_deadline(transition->sandbox));
+    compute_finish_operation(transition, user);
+}
+
+/* Under the sandbox's lock: a stop or delete that came first makes it moot. */
+static void expire(struct operation *operation)
+{
+    struct transition *transition =
+        transition_new(operation->live->gateway, operation->live->id, expired, operation);
+    transition->decide = decide;
+    transition_run(transition);
+}
+
+static void scan(void *argument)
+{
+    struct gateway *gateway = argument;
+    int64_t now = clock_realtime_milliseconds();
+    size_t position = 0, outstanding = 0;
+    struct live_sandbox *live;
+    while ((live = table_next(gateway->live, &position, NULL)) != NULL) {
+        if (live->deadline == 0)
+            continue;
+        outstanding++;
+        if (live->deadline > now)
+            continue;
+        live->deadline = 0;
+        operation_submit_own(gateway, live->id, expire, NULL);
+    }
+    if (outstanding == 0) {
+        reactor_timer_cancel(gateway->deadlines);
+        gateway->deadlines = NULL;
+    }
+}
+
+void deadlines_note(struct gateway *gateway, const char *sandbox_id, int64_t when)
+{
+    struct live_sandbox *live =
+        when == 0 ? live_find(gateway, sandbox_id) : live_obtain(gateway, sandbox_id);
+    if (live == NULL)
+        return;
+    live->deadline = when;
+    if (when == 0)
+        live_release(live);
+    else if (gateway->deadlines == NULL)
+        gateway->deadlines = reactor_timer_start(gateway->reactor, SCAN_MILLISECONDS,
+                                                 SCAN_MILLISECONDS, scan, gateway);
+}

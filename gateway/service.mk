@@ -1,0 +1,47 @@
+# Build rules of gateway/: what serves.
+noinst_LIBRARIES += libgateway.a
+libgateway_a_SOURCES = \
+	gateway/access.c gateway/access.h \
+	gateway/api/api.c gateway/api/api.h \
+	gateway/api/configuration.c \
+	gateway/api/create.c \
+	gateway/api/exec.c \
+	gateway/api/exec_start.c gateway/api/exec_start.h \
+	gateway/api/identity.c \
+	gateway/api/lifecycle.c \
+	gateway/api/main_process.c \
+	gateway/api/request.c gateway/api/request.h \
+	gateway/api/sandboxes.c \
+	gateway/api/workspaces.c \
+	gateway/auth/authorize.c gateway/auth/authorize.h \
+	gateway/auth/keys.c gateway/auth/keys.h \
+	gateway/auth/peer.c gateway/auth/peer.h \
+	gateway/compute.c gateway/compute.h \
+	gateway/configuration.c gateway/configuration.h \
+	gateway/deadlines.c gateway/deadlines.h \
+	gateway/drivers/driver.h \
+	gateway/drivers/local.c \
+	gateway/drivers/local_launch.c gateway/drivers/local_launch.h \
+	gateway/drivers/local_process.c gateway/drivers/local_process.h \
+	gateway/gateway.h \
+	gateway/host_ids.c gateway/host_ids.h \
+	gateway/launch.c gateway/launch.h \
+	gateway/listener.c gateway/listener.h \
+	gateway/live.c gateway/live.h \
+	gateway/message.c gateway/message.h \
+	gateway/metadata.c gateway/metadata.h \
+	gateway/operations.c gateway/operations.h \
+	gateway/options.c gateway/options.h \
+	gateway/reconcile.c gateway/reconcile.h \
+	gateway/relay.c gateway/relay.h \
+	gateway/server.c gateway/server.h \
+	gateway/sessions.c gateway/sessions.h \
+	gateway/transition.c gateway/transition.h \
+	gateway/watch.c gateway/watch.h
+$(libgateway_a_OBJECTS): | proto/generated.stamp proto/tables.stamp
+
+pkglibexec_PROGRAMS += openshell-gateway
+openshell_gateway_SOURCES = gateway/main.c
+openshell_gateway_LDADD = libgateway.a $(GATEWAY_CORE_LIBS) libboundary.a $(RPC_TLS_LIBS) \
+	$(JANSSON_STATIC)
+$(openshell_gateway_OBJECTS): | proto/tables.stamp

@@ -1,0 +1,17 @@
+/* WatchSandbox: a snapshot, then each change. A watcher that does not keep up gets the newest state
+ * and misses those in between; nothing but a flag waits for it. */
+#ifndef GATEWAY_WATCH_H
+#define GATEWAY_WATCH_H
+
+#include "gateway/gateway.h"
+#include "openshell.pb-c.h"
+
+enum { WATCH_LIMIT = 1024 /* watchers of the gateway */ };
+
+/* Handles WatchSandbox. */
+void watch_sandbox(struct rpc_call *call, void *gateway);
+
+/* Shows a changed record to those who watch it; with `removed` they are told that it is gone. */
+void watch_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox, bool removed);
+
+#endif
