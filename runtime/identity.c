@@ -227,7 +227,7 @@ bool identity_reduce(enum identity_duty duty, struct error *error)
 #define BIT(capability) (1ULL << (capability))
     uint64_t reaper = BIT(CAP_KILL) | BIT(CAP_CHOWN);
     uint64_t starter = reaper | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SETPCAP);
-    uint64_t builder = starter | BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SETFCAP);
+    uint64_t builder = starter | BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_SETFCAP);
 #undef BIT
     uint64_t mask = duty == IDENTITY_REAPER ? reaper : duty == IDENTITY_STARTER ? starter : builder;
     if (syscall_set_capabilities(mask) != 0)

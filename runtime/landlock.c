@@ -40,9 +40,12 @@ enum {
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |   \
      LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_IOCTL_DEV)
 
-/* Policy reference 1.11. */
-static const char *const DEFAULT_READ_ONLY[] = {"/bin", "/usr",         "/lib",    "/proc",
-                                                "/etc", "/dev/urandom", "/var/log"};
+/* Policy reference 1.11; and the places that are part of /usr wherever these are links, so that a
+ * root in which they are not has its loader. */
+static const char *const DEFAULT_READ_ONLY[] = {
+    "/bin",     "/usr",  "/lib",   "/proc",  "/etc",    "/dev/urandom",
+    "/var/log", "/sbin", "/lib32", "/lib64", "/libx32",
+};
 static const char *const DEFAULT_READ_WRITE[] = {"/tmp", "/dev/null"};
 
 /* Decision B13: what the runtime made for the workload, whatever the policy says; a policy that
@@ -163,12 +166,12 @@ static bool add_policy_path(struct builder *builder, const char *path, bool writ
     if (descriptor < 0)
         error_set_errno(&problem, ERROR_FAILED_PRECONDITION, errno, "'%s'", path);
     bool added = true;
-    if (builder->request->required)
+    if (builder->request->required && builder->request->has_filesystem)
         added = error_set(error, ERROR_FAILED_PRECONDITION,
                           "the policy demands Landlock rules (hard_requirement), but a path in it "
                           "cannot be used: %s; remove it from the policy or make it",
                           problem.message);
-    else
+    else if (builder->request->has_filesystem)
         warn(builder, "a path of the policy cannot be used and is left out: %s", problem.message);
     error_clear(&problem);
     return added;

@@ -2,6 +2,7 @@
 # The process-maker and everything that makes a sandbox's boundary: no gRPC, no OpenSSL.
 noinst_LIBRARIES += libruntime.a
 libruntime_a_SOURCES = \
+	runtime/copied_root.c runtime/copied_root.h \
 	runtime/descriptors.c runtime/descriptors.h \
 	runtime/etc_skeleton.c runtime/etc_skeleton.h \
 	runtime/evidence.c \
@@ -10,6 +11,7 @@ libruntime_a_SOURCES = \
 	runtime/landlock.c runtime/landlock.h \
 	runtime/limits.c runtime/limits.h \
 	runtime/maker.c runtime/maker.h runtime/maker_internal.h \
+	runtime/maker_copier.c \
 	runtime/maker_protocol.c runtime/maker_protocol.h \
 	runtime/maker_session.c \
 	runtime/mounts.c runtime/mounts.h \

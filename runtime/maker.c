@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "runtime/copied_root.h"
 #include "runtime/maker_internal.h"
 #include "runtime/namespaces.h"
 #include "runtime/process_maker.h"
@@ -46,7 +47,15 @@ static void kill_and_wait(struct maker *maker)
     maker->process = 0;
 }
 
-/* Forks, and tells the child to build. */
+/* The process-maker may build: its ids are mapped, and its root is there. */
+static bool send_build(struct maker *maker, struct error *error)
+{
+    struct message build = {.type = MESSAGE_BUILD,
+                            .value = (int32_t)limits_resource_limit(&maker->limits)};
+    return message_send(maker->control, &build, NULL, 0, error);
+}
+
+/* Forks, and tells the child to build, or starts to copy the root first. */
 static bool fork_maker(struct maker *maker, const struct maker_config *config, struct error *error)
 {
     int ends[2];
@@ -60,11 +69,10 @@ static bool fork_maker(struct maker *maker, const struct maker_config *config, s
     if (maker->process < 0)
         return false;
     limits_place(&maker->limits, maker->process);
-    struct message build = {.type = MESSAGE_BUILD,
-                            .value = (int32_t)limits_resource_limit(&maker->limits)};
+    bool copy = config->from_directory != NULL && !copied_root_exists(config->state_directory);
     if (message_want_sender(maker->control) &&
         namespaces_map_ids(maker->process, config->host_id_base, error) &&
-        message_send(maker->control, &build, NULL, 0, error) &&
+        (copy ? copier_start(maker, config, error) : send_build(maker, error)) &&
         fcntl(maker->control, F_SETFL, O_NONBLOCK) == 0)
         return true;
     kill_and_wait(maker);
@@ -76,7 +84,7 @@ struct maker *maker_spawn(const struct maker_config *config, struct error *error
     if (!check_config(config, error))
         return NULL;
     struct maker *maker = memory_new_of(struct maker);
-    maker->pidfd = maker->control = -1;
+    maker->pidfd = maker->control = maker->copier_link = -1;
     maker->places.skeleton_lock = -1;
     maker->can_switch = config->host_id_base != 0;
     if (!places_prepare(config, &maker->places, error)) {
@@ -114,6 +122,7 @@ static void finish(struct maker *maker)
     if (maker->gone)
         return;
     maker->gone = true;
+    copier_stop(maker);
     reactor_watch_cancel(maker->control_watch);
     reactor_watch_cancel(maker->process_watch);
     reactor_timer_cancel(maker->end_timer);
@@ -212,6 +221,7 @@ void maker_free(struct maker *maker)
 {
     if (maker == NULL)
         return;
+    copier_stop(maker);
     if (maker->process > 0)
         kill_and_wait(maker);
     while (maker->sessions != NULL) {
@@ -228,6 +238,8 @@ void maker_free(struct maker *maker)
         close(maker->control);
     if (maker->pidfd >= 0)
         close(maker->pidfd);
+    for (size_t i = 0; i < maker->warning_count; i++)
+        free(maker->warnings[i]);
     free(maker);
 }
 
@@ -353,6 +365,37 @@ static void on_control(int events, void *argument)
     handle_control(argument);
 }
 
+static void keep_warning(struct maker *maker, const char *text)
+{
+    if (maker->warning_count < sizeof(maker->warnings) / sizeof(maker->warnings[0]))
+        maker->warnings[maker->warning_count++] = memory_strdup(text);
+}
+
+/* The copy of the root is there, or cannot be had. */
+static void on_copier(int events, void *argument)
+{
+    (void)events;
+    struct maker *maker = argument;
+    struct error error = {0};
+    struct message message;
+    enum message_result result;
+    while ((result = copier_receive(maker, &message)) == MESSAGE_GOT &&
+           message.type == MESSAGE_WARNING)
+        keep_warning(maker, message.text);
+    if (result == MESSAGE_NONE)
+        return;
+    if (result == MESSAGE_END)
+        error_set(&error, ERROR_INTERNAL, "the process that copied the root was killed");
+    else
+        message_get_error(&message, &error);
+    copier_stop(maker);
+    if (error.code == ERROR_OK && send_build(maker, &error))
+        return;
+    maker->ready = true;
+    maker->events.on_ready(maker, &error, maker->events.user);
+    error_clear(&error);
+}
+
 /* ---- requests ---- */
 
 bool maker_watch(struct maker *maker, struct reactor *reactor, const struct maker_events *events,
@@ -366,7 +409,12 @@ bool maker_watch(struct maker *maker, struct reactor *reactor, const struct make
         return false;
     maker->process_watch =
         reactor_watch_start(reactor, maker->pidfd, UV_READABLE, on_process, maker, error);
-    return maker->process_watch != NULL;
+    if (maker->process_watch == NULL)
+        return false;
+    if (maker->copier != 0)
+        maker->copier_watch =
+            reactor_watch_start(reactor, maker->copier_link, UV_READABLE, on_copier, maker, error);
+    return maker->copier == 0 || maker->copier_watch != NULL;
 }
 
 static bool send_attach(struct maker *maker, const struct maker_policy *policy, struct error *error)
@@ -407,6 +455,8 @@ void maker_attach(struct maker *maker, const struct maker_policy *policy,
         maker->attach_requested = true;
         maker->on_warning = on_warning;
         maker->attach_user = user;
+        for (size_t i = 0; i < maker->warning_count && on_warning != NULL; i++)
+            on_warning(maker->warnings[i], user);
         if (send_attach(maker, policy, &error)) {
             maker->attach_done = done;
             return;

@@ -10,6 +10,11 @@
 struct maker {
     struct places places;
     struct limits limits;
+    pid_t copier; /* copies a root at the first start, before the process-maker builds; 0: none */
+    int copier_link; /* its answer, and what ends it */
+    struct reactor_watch *copier_watch;
+    char *warnings[4]; /* of the copier, told at attach; owned */
+    size_t warning_count;
     bool can_switch; /* root: the workload has a host id of its own */
     pid_t process;   /* of the process-maker, here */
     int pidfd;
@@ -74,6 +79,14 @@ void maker_session_emptied(struct maker *maker);
 struct maker_session *session_new(struct maker *maker, int *ret_other_end, struct error *error);
 /* Reads what is there, then tells that nothing more will come: the process-maker is gone. */
 void session_finish(struct maker_session *session, const char *reason);
+
+/* ---- maker_copier.c ---- */
+/* Forks a process that copies the root, with the caller's rights over files. */
+bool copier_start(struct maker *maker, const struct maker_config *config, struct error *error);
+/* Ends it if it still works. */
+void copier_stop(struct maker *maker);
+/* Takes one message of it. MESSAGE_READY ends it, with an error or without; MESSAGE_WARNING. */
+enum message_result copier_receive(struct maker *maker, struct message *ret_message);
 
 /* ---- evidence.c ---- */
 /* Reads from the kernel what is known about the waiting main process. */

@@ -102,6 +102,23 @@ static bool write_small(int directory, const char *name, const char *text, struc
     return true;
 }
 
+char *places_passwd(uid_t user_id, gid_t group_id)
+{
+    return memory_printf("root:x:0:0:root:/root:/usr/sbin/nologin\n"
+                         "sandbox:x:%u:%u:sandbox:/sandbox:/bin/bash\n"
+                         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                         user_id, group_id);
+}
+
+char *places_group(gid_t group_id)
+{
+    return memory_printf("root:x:0:\n"
+                         "tty:x:5:\n"
+                         "sandbox:x:%u:\n"
+                         "nogroup:x:65534:\n",
+                         group_id);
+}
+
 static bool write_etc(const char *path, const struct maker_config *config, struct error *error)
 {
     if (!file_make_private_directory(path, error))
@@ -115,17 +132,10 @@ static bool write_etc(const char *path, const struct maker_config *config, struc
                                              "127.0.1.1\t%s\n",
                                              config->sandbox_name);
     CLEANUP_FREE char *host_name = memory_printf("%s\n", config->sandbox_name);
-    return write_small(directory, "passwd",
-                       "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-                       "sandbox:x:1000:1000:sandbox:/sandbox:/bin/bash\n"
-                       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                       error) &&
-           write_small(directory, "group",
-                       "root:x:0:\n"
-                       "tty:x:5:\n"
-                       "sandbox:x:1000:\n"
-                       "nogroup:x:65534:\n",
-                       error) &&
+    CLEANUP_FREE char *passwd = places_passwd(NAMESPACE_WORKLOAD_ID, NAMESPACE_WORKLOAD_ID);
+    CLEANUP_FREE char *group = places_group(NAMESPACE_WORKLOAD_ID);
+    return write_small(directory, "passwd", passwd, error) &&
+           write_small(directory, "group", group, error) &&
            write_small(directory, "hosts", hosts, error) &&
            write_small(directory, "resolv.conf",
                        "# No resolver: this network has a loopback only.\n", error) &&

@@ -28,6 +28,11 @@ struct places {
     char usr_socket[108]; /* a socket file below /usr or /opt, or "" */
 };
 
+/* The content of a sandbox's /etc/passwd and /etc/group for a workload with these ids; newly
+ * allocated. */
+char *places_passwd(uid_t user_id, gid_t group_id);
+char *places_group(gid_t group_id);
+
 /* Makes what is missing. Directories that the workload writes to are only made, never looked into:
  * what is below them is the workload's. */
 bool places_prepare(const struct maker_config *config, struct places *ret_places,

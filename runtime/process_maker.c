@@ -145,6 +145,18 @@ static void make_home(const struct identity *identity)
         rmdir(identity->home);
 }
 
+/* A composed root gives a name to the ids that the policy chose. */
+static bool name_identity(const struct controls *controls, struct error *error)
+{
+    const struct identity *identity = &controls->identity;
+    if (!controls->composed ||
+        (identity->user_id == NAMESPACE_WORKLOAD_ID && identity->group_id == NAMESPACE_WORKLOAD_ID))
+        return true;
+    CLEANUP_FREE char *passwd = places_passwd(identity->user_id, identity->group_id);
+    CLEANUP_FREE char *group = places_group(identity->group_id);
+    return root_replace_accounts(passwd, group, error);
+}
+
 static bool prepare_controls(struct process_maker *maker, int policy, struct error *error)
 {
     struct policy_header header;
@@ -172,7 +184,8 @@ static bool prepare_controls(struct process_maker *maker, int policy, struct err
         .has_filesystem = header.has_filesystem,
         .home = controls->identity.home,
     };
-    bool prepared = landlock_build(&request, send_warning, maker, &controls->landlock_ruleset,
+    bool prepared = name_identity(controls, error) &&
+                    landlock_build(&request, send_warning, maker, &controls->landlock_ruleset,
                                    &controls->landlock_abi, error) &&
                     identity_map(&controls->identity, controls->composed, error) &&
                     identity_reduce(IDENTITY_STARTER, error);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "runtime/mounts.h"
 #include "runtime/syscalls.h"
@@ -283,4 +284,36 @@ bool root_enter(struct root *root, struct error *error)
     close(root->devices);
     close(root->top);
     return entered;
+}
+
+static bool write_file(int directory, const char *name, const char *text, struct error *error)
+{
+    CLEANUP_CLOSE int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 || !file_write_all(file, text, strlen(text), NULL) || fchmod(file, 0644) != 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno, "cannot write '%s'", name);
+    return true;
+}
+
+static bool cover(const char *file, int top, const char *target, struct error *error)
+{
+    CLEANUP_CLOSE int mount = mounts_clone(file, READ_ONLY_ATTRIBUTES, error);
+    return mount >= 0 && mounts_attach(mount, top, target, error);
+}
+
+bool root_replace_accounts(const char *passwd, const char *group, struct error *error)
+{
+    const char *options[] = {"size", "16k",    "nr_inodes", "8", "mode",
+                             "0755", "source", "openshell", NULL};
+    CLEANUP_CLOSE int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int files = mounts_new("tmpfs", options, WRITABLE_ATTRIBUTES, error);
+    if (files < 0 || !write_file(files, "passwd", passwd, error) ||
+        !write_file(files, "group", group, error))
+        return false;
+    /* Only what is attached somewhere can be bound; /root is empty and nobody's. */
+    if (!mounts_attach(files, top, "root", error))
+        return false;
+    bool covered = cover("/root/passwd", top, "etc/passwd", error) &&
+                   cover("/root/group", top, "etc/group", error);
+    umount2("/root", MNT_DETACH);
+    return covered;
 }

@@ -42,4 +42,8 @@ bool root_gather(struct root *root, const struct places *places, struct error *e
 bool root_assemble(struct root *root, struct error *error);
 bool root_enter(struct root *root, struct error *error);
 
+/* Composed root: other content for /etc/passwd and /etc/group, which are read-only. Needs
+ * CAP_SYS_ADMIN in the sandbox. */
+bool root_replace_accounts(const char *passwd, const char *group, struct error *error);
+
 #endif

@@ -131,8 +131,8 @@ static void take_streams(struct shell *shell)
     shell->output = maker_session_take_output(shell->session);
     shell->error = maker_session_take_error(shell->session);
     if (shell->output >= 0)
-        shell->output_watch = reactor_watch_start(shell->reactor, shell->output, UV_READABLE,
-                                                  on_output, shell, NULL);
+        shell->output_watch =
+            reactor_watch_start(shell->reactor, shell->output, UV_READABLE, on_output, shell, NULL);
     if (shell->error >= 0)
         shell->error_watch = reactor_watch_start(shell->reactor, shell->error, UV_READABLE,
                                                  on_error_output, shell, NULL);
@@ -184,8 +184,8 @@ static void on_exit_status(struct maker_session *session, const struct maker_exi
                                                    : EXIT_UNKNOWN;
     if (status->kind == MAKER_UNKNOWN)
         fprintf(stderr, "isolation-shell: unknown end: %s\n", status->reason);
-    shell->drain_timer = reactor_timer_start(shell->reactor, DRAIN_MILLISECONDS, 0, on_drain_timer,
-                                             shell);
+    shell->drain_timer =
+        reactor_timer_start(shell->reactor, DRAIN_MILLISECONDS, 0, on_drain_timer, shell);
     finish_if_drained(shell);
 }
 
@@ -349,17 +349,28 @@ static void usage(void)
 static void parse(int argc, char **argv, struct shell *shell, struct maker_config *config)
 {
     static const struct option options[] = {
-        {"state", 1, NULL, 's'},        {"cache", 1, NULL, 'c'},
-        {"from", 1, NULL, 'f'},         {"base", 1, NULL, 'b'},
-        {"limit", 1, NULL, 'l'},        {"read-only", 1, NULL, 'r'},
-        {"read-write", 1, NULL, 'w'},   {"include-workdir", 0, NULL, 'i'},
-        {"filesystem", 0, NULL, 'F'},   {"hard", 0, NULL, 'h'},
-        {"run-as-user", 1, NULL, 'u'},  {"run-as-group", 1, NULL, 'g'},
-        {"env", 1, NULL, 'e'},          {"workdir", 1, NULL, 'd'},
-        {"exec", 0, NULL, 'x'},         {"login", 0, NULL, 'L'},
-        {"tty", 0, NULL, 't'},          {"input", 0, NULL, 'I'},
-        {"kill-after", 1, NULL, 'k'},   {"grace", 1, NULL, 'G'},
-        {"evidence", 0, NULL, 'E'},     {"timings", 0, NULL, 'T'},
+        {"state", 1, NULL, 's'},
+        {"cache", 1, NULL, 'c'},
+        {"from", 1, NULL, 'f'},
+        {"base", 1, NULL, 'b'},
+        {"limit", 1, NULL, 'l'},
+        {"read-only", 1, NULL, 'r'},
+        {"read-write", 1, NULL, 'w'},
+        {"include-workdir", 0, NULL, 'i'},
+        {"filesystem", 0, NULL, 'F'},
+        {"hard", 0, NULL, 'h'},
+        {"run-as-user", 1, NULL, 'u'},
+        {"run-as-group", 1, NULL, 'g'},
+        {"env", 1, NULL, 'e'},
+        {"workdir", 1, NULL, 'd'},
+        {"exec", 0, NULL, 'x'},
+        {"login", 0, NULL, 'L'},
+        {"tty", 0, NULL, 't'},
+        {"input", 0, NULL, 'I'},
+        {"kill-after", 1, NULL, 'k'},
+        {"grace", 1, NULL, 'G'},
+        {"evidence", 0, NULL, 'E'},
+        {"timings", 0, NULL, 'T'},
         {NULL, 0, NULL, 0},
     };
     int option;
