@@ -291,8 +291,9 @@ static void print_record(const Openshell__V1__Sandbox *sandbox,
     document_print(document, settings.output, stdout);
 }
 
-/* Says it for people, prints what scripts read, and gives the exit code; -1 for a failure. */
-static int conclude(const Openshell__V1__Sandbox *sandbox,
+/* Says it for people, prints what scripts read, and gives the exit code; -1 for a failure.
+ * `program` is NULL for the shell that runs where none is given. */
+static int conclude(const Openshell__V1__Sandbox *sandbox, const char *program,
                     const Openshell__V1__SandboxResponse *response, struct error *error)
 {
     const char *name = sandbox_name(sandbox);
@@ -313,7 +314,9 @@ static int conclude(const Openshell__V1__Sandbox *sandbox,
     else if (exit_code == 0)
         report_notice("sandbox '%s' has completed: its main process ended with code 0", name);
     else
-        report_notice("the main process of sandbox '%s' failed with code %d", name, exit_code);
+        report_notice("the main process of sandbox '%s'%s%s%s failed with code %d", name,
+                      program != NULL ? " (" : "", program != NULL ? program : "",
+                      program != NULL ? ")" : "", exit_code);
     return exit_code;
 }
 
@@ -395,7 +398,8 @@ static int run(const struct invocation *invocation, struct error *error)
     const Openshell__V1__Sandbox *sandbox = await(&connection, name, patience, error);
     if (sandbox == NULL)
         return -1;
-    int code = conclude(sandbox, creation.response, error);
+    const char *program = invocation->trailing_count > 0 ? invocation->trailing[0] : NULL;
+    int code = conclude(sandbox, program, creation.response, error);
     return finish(&connection, name, code, error);
 }
 

@@ -34,7 +34,7 @@ static void print_json(json_t *document, size_t flags, FILE *stream)
         if (text_is_harmless(character) || character == '\n')
             fwrite(text + i, 1, size, stream);
         else
-            fprintf(stream, "\\u%04x", character);
+            fprintf(stream, "\\u%04X", character);
         i += size;
     }
 }

@@ -293,6 +293,11 @@ static bool select_with(const struct layer *layers, struct gateway *gateway, str
     struct error absent = {0};
     if (load(layers, GATEWAY_LOCAL_NAME, gateway, &absent))
         return true;
+    if (absent.code != ERROR_NOT_FOUND) {
+        error_copy(error, &absent);
+        error_clear(&absent);
+        return false;
+    }
     error_clear(&absent);
     return use_local(gateway, false, error);
 }

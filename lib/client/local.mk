@@ -27,3 +27,22 @@ libconnection_a_SOURCES = \
 	lib/client/streams.c lib/client/streams.h \
 	lib/client/watch.c lib/client/watch.h
 $(libconnection_a_OBJECTS): | proto/tables.stamp
+
+if HAVE_CMOCKA
+client_tests = \
+	tests/unit/test_explain \
+	tests/unit/test_json_output \
+	tests/unit/test_options \
+	tests/unit/test_table_text
+check_PROGRAMS += $(client_tests)
+TESTS += $(client_tests)
+tests_unit_test_explain_SOURCES = tests/unit/test_explain.c
+tests_unit_test_explain_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
+tests_unit_test_json_output_SOURCES = tests/unit/test_json_output.c
+tests_unit_test_json_output_LDADD = \
+	libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
+tests_unit_test_options_SOURCES = tests/unit/test_options.c
+tests_unit_test_options_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
+tests_unit_test_table_text_SOURCES = tests/unit/test_table_text.c
+tests_unit_test_table_text_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
+endif

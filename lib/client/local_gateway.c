@@ -26,6 +26,7 @@ extern char **environ;
 enum {
     READY_DESCRIPTOR = 3,     /* where the gateway finds the pipe on which it says it listens */
     LOG_TAIL = 4096,          /* bytes of the log that are looked at after a failure */
+    END_PATIENCE = 1000,      /* milliseconds for a process to end that said nothing */
     STAT_MAX = 4096,          /* bytes of a /proc/PID/stat */
     LOCK_FILE_MAX = 1024,     /* bytes of a lock file */
     START_TIME_FIELD = 22 - 2 /* of /proc/PID/stat, counted after the name in parentheses */
@@ -145,6 +146,21 @@ static bool explain_failure(struct start *start, const char *what, struct error 
     return false;
 }
 
+/* How a process ended that closed its pipe: its descriptors go a moment before it does. */
+static void describe_end(pid_t process, char *what, size_t size)
+{
+    CLEANUP_CLOSE int descriptor = pidfd_open(process, 0);
+    struct pollfd wait = {.fd = descriptor, .events = POLLIN};
+    poll(&wait, 1, END_PATIENCE);
+    int status;
+    if (waitpid(process, &status, WNOHANG) != process)
+        snprintf(what, size, "gave up starting");
+    else if (WIFEXITED(status))
+        snprintf(what, size, "could not start (exit code %d)", WEXITSTATUS(status));
+    else
+        snprintf(what, size, "could not start (signal %d)", WTERMSIG(status));
+}
+
 static bool await_ready(struct start *start, struct error *error)
 {
     int64_t until = clock_monotonic_milliseconds() + LOCAL_GATEWAY_START_PATIENCE;
@@ -164,14 +180,8 @@ static bool await_ready(struct start *start, struct error *error)
             continue;
         break;
     }
-    char what[64] = "ended at once";
-    int status;
-    if (waitpid(start->process, &status, WNOHANG) == start->process) {
-        if (WIFEXITED(status))
-            snprintf(what, sizeof(what), "could not start (exit code %d)", WEXITSTATUS(status));
-        else if (WIFSIGNALED(status))
-            snprintf(what, sizeof(what), "could not start (signal %d)", WTERMSIG(status));
-    }
+    char what[64];
+    describe_end(start->process, what, sizeof(what));
     return explain_failure(start, what, error);
 }
 

@@ -102,7 +102,7 @@ static bool store(const struct option *option, const char *value, const char *so
         ++*(int *)option->value;
         break;
     case OPTION_TEXT:
-        if (value[0] == '\0')
+        if (value[0] == '\0' && !option->may_be_empty)
             return failure_usage(error, "%s needs a value that is not empty", source);
         *(const char **)option->value = value;
         break;

@@ -48,7 +48,8 @@ struct option {
     long long minimum;
     long long maximum;
     int constant;
-    bool hidden; /* works, and is not shown */
+    bool may_be_empty; /* OPTION_TEXT: "" is a value */
+    bool hidden;       /* works, and is not shown */
 };
 
 /* The option that prints help ends parsing; these two are in the table of global options. */
