@@ -34,13 +34,19 @@ struct rpc_call *rpc_call_new(struct rpc_runtime *runtime, const struct rpc_meth
     return call;
 }
 
+static grpc_byte_buffer *take_from_queue(struct rpc_call *call)
+{
+    grpc_byte_buffer *buffer = call->queue[call->queue_first];
+    call->queue_first = (call->queue_first + 1) % RPC_SEND_QUEUE_LIMIT;
+    call->queue_count--;
+    call->queue_bytes -= grpc_byte_buffer_length(buffer);
+    return buffer;
+}
+
 static void drop_queue(struct rpc_call *call)
 {
-    while (call->queue_count > 0) {
-        grpc_byte_buffer_destroy(call->queue[call->queue_first]);
-        call->queue_first = (call->queue_first + 1) % RPC_SEND_QUEUE_LIMIT;
-        call->queue_count--;
-    }
+    while (call->queue_count > 0)
+        grpc_byte_buffer_destroy(take_from_queue(call));
 }
 
 static void free_call(struct rpc_call *call)
@@ -76,14 +82,6 @@ struct error *rpc_call_own_error(struct rpc_call *call, const struct error *erro
 }
 
 /* ---- sending ---- */
-
-static grpc_byte_buffer *take_from_queue(struct rpc_call *call)
-{
-    grpc_byte_buffer *buffer = call->queue[call->queue_first];
-    call->queue_first = (call->queue_first + 1) % RPC_SEND_QUEUE_LIMIT;
-    call->queue_count--;
-    return buffer;
-}
 
 static void flush_send(struct rpc_call *call)
 {
@@ -150,13 +148,14 @@ static void on_sent(void *owner, bool success)
 bool rpc_call_send(struct rpc_call *call, const ProtobufCMessage *message)
 {
     if (call->finishing || call->send_failed || call->cancelled || call->over ||
-        call->queue_count == RPC_SEND_QUEUE_LIMIT)
+        call->queue_count == RPC_SEND_QUEUE_LIMIT || call->queue_bytes >= RPC_SEND_QUEUE_BYTES)
         return false;
     if (call->queue == NULL)
         call->queue = arena_array_of(call->arena, grpc_byte_buffer *, RPC_SEND_QUEUE_LIMIT);
     unsigned place = (call->queue_first + call->queue_count) % RPC_SEND_QUEUE_LIMIT;
     call->queue[place] = rpc_message_pack(message);
     call->queue_count++;
+    call->queue_bytes += grpc_byte_buffer_length(call->queue[place]);
     rpc_call_schedule(call);
     return true;
 }

@@ -67,6 +67,7 @@ struct rpc_call {
     grpc_byte_buffer **queue; /* a ring of RPC_SEND_QUEUE_LIMIT; NULL until something is sent */
     unsigned queue_first;
     unsigned queue_count;
+    size_t queue_bytes;
     grpc_byte_buffer *sending;
     bool initial_sent;
     bool finishing; /* half-close, or the status, is wanted after the queue */

@@ -37,8 +37,16 @@ TESTS += tests/unit/test_rpc
 tests_unit_test_rpc_SOURCES = tests/unit/test_rpc.c tests/unit/rpc_fixture.h
 tests_unit_test_rpc_LDADD = $(RPC_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_rpc_limits
+TESTS += tests/unit/test_rpc_limits
+tests_unit_test_rpc_limits_SOURCES = tests/unit/test_rpc_limits.c tests/unit/rpc_fixture.h
+tests_unit_test_rpc_limits_LDADD = $(RPC_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/test_tls_stream
 TESTS += tests/unit/test_tls_stream
 tests_unit_test_tls_stream_SOURCES = tests/unit/test_tls_stream.c tests/unit/rpc_fixture.h
 tests_unit_test_tls_stream_LDADD = $(RPC_TLS_LIBS) $(CMOCKA_LIBS)
+
+$(tests_unit_test_rpc_OBJECTS) $(tests_unit_test_rpc_limits_OBJECTS) \
+	$(tests_unit_test_tls_stream_OBJECTS): | proto/tables.stamp
 endif

@@ -31,7 +31,8 @@ struct rpc_call;
 enum {
     RPC_MESSAGE_LIMIT = 4 * 1024 * 1024, /* bytes, both ways */
     RPC_SEND_QUEUE_LIMIT = 64,           /* messages waiting in one call */
-    RPC_CALLS_PER_CONNECTION = 256,      /* calls open at once; more are refused */
+    RPC_SEND_QUEUE_BYTES = 1024 * 1024,  /* in those; a queue that holds less takes one more */
+    RPC_CALLS_PER_CONNECTION = 256,      /* calls open at once; more wait at the client */
 };
 
 /* From here on SIGPIPE is ignored: a process that starts others resets it for them. */

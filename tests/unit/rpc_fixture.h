@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_RPC_FIXTURE_H
 #define TESTS_UNIT_RPC_FIXTURE_H
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,6 +110,8 @@ static inline void fixture_timeout(void *argument)
 {
     ((struct fixture *)argument)->timed_out = true;
 }
+
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 /* Runs the loop until the condition holds; fails the test when that takes too long. */
 #define FIXTURE_RUN_UNTIL(fixture, condition)                                                      \
