@@ -11,9 +11,15 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/trim.h"
 #include "gateway/auth/peer.h"
 
-enum { BACKLOG = 1024, ACCEPTS_AT_ONCE = 64, PAUSE_MILLISECONDS = 100 };
+enum {
+    BACKLOG = 1024,
+    ACCEPTS_AT_ONCE = 64,
+    PAUSE_MILLISECONDS = 100,
+    QUIET_MILLISECONDS = 5000, /* without a user's connection memory is given back */
+};
 
 /* An accepted connection: served, or waiting because its user has enough of them. */
 struct peer {
@@ -36,7 +42,8 @@ struct listener {
     bool paused;
     size_t total;
     size_t served[USERS];
-    struct peer *waiting; /* in the order of arrival */
+    struct reactor_timer *quiet; /* runs while no user is connected */
+    struct peer *waiting;        /* in the order of arrival */
 };
 
 static size_t user_number(uid_t user)
@@ -45,6 +52,23 @@ static size_t user_number(uid_t user)
 }
 
 static void serve_waiting(struct listener *listener);
+
+static void on_quiet(void *argument)
+{
+    struct listener *listener = argument;
+    reactor_timer_cancel(listener->quiet);
+    listener->quiet = NULL;
+    trim_memory();
+}
+
+static void watch_quiet(struct listener *listener)
+{
+    reactor_timer_cancel(listener->quiet);
+    listener->quiet = NULL;
+    if (listener->served[0] + listener->served[1] == 0)
+        listener->quiet = reactor_timer_start(listener->gateway->reactor, QUIET_MILLISECONDS, 0,
+                                              on_quiet, listener);
+}
 
 static void on_closed(struct rpc_connection *connection, void *user)
 {
@@ -56,6 +80,7 @@ static void on_closed(struct rpc_connection *connection, void *user)
         listener->served[user_number(peer->user)]--;
     free(peer);
     serve_waiting(listener);
+    watch_quiet(listener);
 }
 
 /* Consumes the peer and its descriptor. */
@@ -68,6 +93,7 @@ static void serve(struct peer *peer)
                           &events, &error) != NULL) {
         if (!peer->supervisor)
             listener->served[user_number(peer->user)]++;
+        watch_quiet(listener);
         return;
     }
     log_warn("cannot serve a connection: %s", error.message);
@@ -217,6 +243,7 @@ bool listener_open(struct gateway *gateway, struct error *error)
         return false;
     }
     gateway->listener = listener;
+    watch_quiet(listener);
     return true;
 }
 
@@ -229,6 +256,8 @@ void listener_close(struct gateway *gateway)
     reactor_watch_cancel(listener->watch);
     reactor_timer_cancel(listener->timer);
     listener->timer = NULL;
+    reactor_timer_cancel(listener->quiet);
+    listener->quiet = NULL;
     unlink(gateway->socket_path);
     close(listener->descriptor);
     while (listener->waiting != NULL) {

@@ -13,4 +13,5 @@ libbase_a_SOURCES = \
 	lib/base/reactor.c lib/base/reactor.h \
 	lib/base/table.c lib/base/table.h \
 	lib/base/text.c lib/base/text.h \
+	lib/base/trim.c lib/base/trim.h \
 	lib/base/uuid.c lib/base/uuid.h
