@@ -52,12 +52,11 @@ static bool apply_controls(const struct controls *controls, struct error *error)
         return false;
     if (setrlimit(RLIMIT_CORE, &NO_CORE) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
         return error_set_errno(error, ERROR_FAILED_PRECONDITION, errno, "cannot forbid core dumps");
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
-        return error_set_errno(error, ERROR_FAILED_PRECONDITION, errno,
-                               "cannot forbid new privileges");
     if (controls->landlock_ruleset >= 0 && !landlock_enforce(controls->landlock_ruleset, error))
         return false;
-    return seccomp_enforce(error);
+    /* These two were handed down. */
+    return seccomp_is_enforced() ||
+           error_set(error, ERROR_FAILED_PRECONDITION, "the system call filter is not in force");
 }
 
 /* Signals as a program expects them: nothing blocked, nothing ignored. */

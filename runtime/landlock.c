@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/landlock.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "runtime/policy_path.h"
 #include "runtime/syscalls.h"
 
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
@@ -152,6 +154,15 @@ static bool add_descriptor(struct builder *builder, int descriptor, const char *
     return true;
 }
 
+/* Whether the workload may have written to a directory of the root. */
+static bool is_writable(const char *directory, void *user)
+{
+    const struct builder *builder = user;
+    char entry[PATH_MAX];
+    snprintf(entry, sizeof(entry), "%.*s/entry", PATH_MAX - 8, directory);
+    return is_covered(builder->request, entry);
+}
+
 /* A path of the policy. One that cannot be had is no grant, so leaving it out is safe; but a hard
  * requirement is refused, since the policy is not what its author believes. */
 static bool add_policy_path(struct builder *builder, const char *path, bool writable,
@@ -159,7 +170,7 @@ static bool add_policy_path(struct builder *builder, const char *path, bool writ
 {
     if (is_covered(builder->request, path))
         return true;
-    CLEANUP_CLOSE int descriptor = open(path, O_PATH | O_CLOEXEC);
+    CLEANUP_CLOSE int descriptor = policy_path_open(path, is_writable, builder);
     struct error problem = {0};
     if (descriptor >= 0 && add_descriptor(builder, descriptor, path, writable, &problem))
         return true;

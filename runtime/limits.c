@@ -82,24 +82,36 @@ static void remove_stale(const char *parent)
         closedir(stream);
 }
 
+/* Makes PARENT/sandbox-PID-NUMBER. NULL with errno. */
+static char *make_numbered(const char *parent, int number, const char *limit)
+{
+    char *group = memory_printf("%s/" GROUP_PREFIX "%d-%d", parent, getpid(), number);
+    if (mkdir(group, 0755) == 0) {
+        if (write_text(group, "pids.max", limit))
+            return group;
+        rmdir(group);
+        errno = EIO;
+    }
+    int saved = errno;
+    free(group);
+    errno = saved;
+    return NULL;
+}
+
 static char *make_group(unsigned process_limit)
 {
-    CLEANUP_FREE char *parent = find_parent();
-    if (parent == NULL)
-        return NULL;
-    remove_stale(parent);
-    char text[32];
-    snprintf(text, sizeof(text), "%u", process_limit);
+    char limit[32];
+    snprintf(limit, sizeof(limit), "%u", process_limit);
     for (int number = 0; number < GROUPS_PER_RUNTIME_MAX; number++) {
-        char *group = memory_printf("%s/" GROUP_PREFIX "%d-%d", parent, getpid(), number);
-        if (mkdir(group, 0755) == 0) {
-            if (write_text(group, "pids.max", text))
-                return group;
-            rmdir(group);
-        }
-        free(group);
-        if (errno != EEXIST)
+        CLEANUP_FREE char *parent = find_parent();
+        if (parent == NULL)
             return NULL;
+        if (number == 0)
+            remove_stale(parent);
+        char *group = make_numbered(parent, number, limit);
+        /* ENOENT: another runtime just removed the parent, which was empty. */
+        if (group != NULL || (errno != EEXIST && errno != ENOENT))
+            return group;
     }
     return NULL;
 }
@@ -150,8 +162,11 @@ bool limits_enforce(unsigned resource_limit, struct error *error)
 
 void limits_release(struct limits *limits)
 {
-    if (limits->cgroup != NULL)
+    if (limits->cgroup != NULL && rmdir(limits->cgroup) == 0) {
+        /* With the last one goes the parent. */
+        *strrchr(limits->cgroup, '/') = '\0';
         rmdir(limits->cgroup);
+    }
     free(limits->cgroup);
     limits->cgroup = NULL;
 }

@@ -17,6 +17,7 @@ libruntime_a_SOURCES = \
 	runtime/mounts.c runtime/mounts.h \
 	runtime/namespaces.c runtime/namespaces.h \
 	runtime/places.c runtime/places.h \
+	runtime/policy_path.c runtime/policy_path.h \
 	runtime/process_maker.c runtime/process_maker.h \
 	runtime/process_tree.c runtime/process_tree.h \
 	runtime/reaper.c runtime/reaper.h \

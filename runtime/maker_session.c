@@ -230,7 +230,7 @@ void session_finish(struct maker_session *session, const char *reason)
 
 struct maker_session *session_new(struct maker *maker, int *ret_other_end, struct error *error)
 {
-    if (maker->session_count >= MAKER_SESSIONS_MAX) {
+    if (maker->session_count >= MAKER_SESSIONS_MAX + (maker->main != NULL)) {
         error_set(
             error, ERROR_RESOURCE_EXHAUSTED,
             "the sandbox keeps %zu sessions already: end background processes of earlier ones",

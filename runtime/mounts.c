@@ -51,12 +51,16 @@ int mounts_new(const char *type, const char *const *options, uint64_t attributes
                             type, option[0]);
             return -1;
         }
+    const char *advice = strcmp(type, "proc") != 0
+                             ? namespaces_advice()
+                             : "; a container that hides parts of /proc does: start it with "
+                               "--security-opt unmask=ALL, or run outside of it";
     int mount = -1;
     if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
         mount = fsmount(context, FSMOUNT_CLOEXEC, (unsigned)attributes);
     if (mount < 0)
         error_set_errno(error, ERROR_FAILED_PRECONDITION, errno,
-                        "this kernel or container forbids a new %s%s", type, namespaces_advice());
+                        "this kernel or container forbids a new %s%s", type, advice);
     return mount;
 }
 

@@ -42,8 +42,8 @@ struct process_maker {
     int proc;
     struct controls controls;
     bool attached;
-    bool orphans; /* processes without a reaper may be there */
-    pid_t reapers[MAKER_SESSIONS_MAX + 1];
+    bool orphans;                          /* processes without a reaper may be there */
+    pid_t reapers[2 * MAKER_SESSIONS_MAX]; /* some of them may be ending */
     size_t reaper_count;
 };
 
@@ -188,8 +188,7 @@ static bool prepare_controls(struct process_maker *maker, int policy, struct err
                     landlock_build(&request, send_warning, maker, &controls->landlock_ruleset,
                                    &controls->landlock_abi, error) &&
                     identity_map(&controls->identity, controls->composed, error) &&
-                    identity_reduce(IDENTITY_STARTER, error);
-    seccomp_program();
+                    identity_reduce(IDENTITY_STARTER, error) && seccomp_enforce(error);
     free(read_only);
     free(read_write);
     return prepared;

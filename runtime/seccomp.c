@@ -224,10 +224,19 @@ const struct sock_fprog *seccomp_program(void)
 
 bool seccomp_enforce(struct error *error)
 {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return error_set_errno(error, ERROR_FAILED_PRECONDITION, errno,
+                               "cannot forbid new privileges");
     if (syscall_seccomp_install(seccomp_program()) != 0)
         return error_set_errno(error, ERROR_FAILED_PRECONDITION, errno,
                                "cannot install the system call filter");
     return true;
+}
+
+bool seccomp_is_enforced(void)
+{
+    return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 &&
+           prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
 bool seccomp_probe(void)

@@ -23,7 +23,7 @@
 #include "base/reactor.h"
 #include "runtime/maker.h"
 
-enum { LIST_MAX = 256, EXIT_UNKNOWN = 125, DRAIN_MILLISECONDS = 300 };
+enum { LIST_MAX = 256, EXIT_UNKNOWN = 125, DRAIN_MILLISECONDS = 300, REPEAT_MAX = 1000 };
 
 struct list {
     const char *strings[LIST_MAX];
@@ -38,6 +38,9 @@ struct shell {
     const char *run_as_user, *run_as_group, *workdir;
     bool through_exec, login_shell, terminal, with_input, print_evidence, print_timings;
     unsigned kill_after, kill_grace;
+    unsigned repeat; /* execs, one after the other; only the last one's streams are shown */
+    double started_times[REPEAT_MAX], ended_times[REPEAT_MAX];
+    unsigned done;
     const char *const *argv;
     size_t argc;
 
@@ -172,12 +175,34 @@ static void on_started(struct maker_session *session, const struct error *error,
             reactor_timer_start(shell->reactor, shell->kill_after, 0, on_kill_timer, shell);
 }
 
+static void start_exec(struct shell *shell);
+
+/* Between two of many execs: forget the one that ended, start the next. */
+static void repeat(struct shell *shell)
+{
+    shell->started_times[shell->done] = shell->started - shell->requested;
+    shell->ended_times[shell->done++] = shell->ended - shell->requested;
+    if (shell->done >= shell->repeat || shell->done >= REPEAT_MAX)
+        return;
+    maker_session_close(shell->session);
+    reactor_watch_cancel(shell->output_watch);
+    reactor_watch_cancel(shell->error_watch);
+    shell->output_watch = shell->error_watch = NULL;
+    close(shell->output);
+    close(shell->error);
+    shell->output = -1;
+    start_exec(shell);
+}
+
 static void on_exit_status(struct maker_session *session, const struct maker_exit *status,
                            void *user)
 {
     struct shell *shell = user;
     (void)session;
     shell->ended = now();
+    repeat(shell);
+    if (shell->done < shell->repeat)
+        return;
     shell->exited = true;
     shell->code = status->kind == MAKER_EXITED     ? status->value
                   : status->kind == MAKER_SIGNALED ? 128 + status->value
@@ -198,10 +223,9 @@ static void on_empty(struct maker_session *session, void *user)
 static const struct maker_session_events EVENTS = {on_started, on_exit_status, on_empty};
 static const struct maker_session_events IGNORE = {NULL, NULL, NULL};
 
-static void start(struct shell *shell)
+static struct maker_session_spec make_spec(const struct shell *shell)
 {
-    struct error error = {0};
-    struct maker_session_spec spec = {
+    return (struct maker_session_spec){
         .argv = shell->argv,
         .argc = shell->argc,
         .environment = shell->environment.strings,
@@ -212,21 +236,42 @@ static void start(struct shell *shell)
         .rows = 33,
         .login_shell = shell->login_shell,
     };
-    shell->requested = now();
-    if (shell->through_exec) {
-        const char *const idle[] = {"/usr/bin/sleep", "infinity"};
-        struct maker_session_spec main = {.argv = idle, .argc = 2, .workdir = ""};
-        shell->main = maker_start_main(shell->maker, &main, &IGNORE, shell, &error);
-        shell->requested = now();
-        shell->session =
-            shell->main != NULL ? maker_exec(shell->maker, &spec, &EVENTS, shell, &error) : NULL;
-    } else {
-        shell->session = maker_start_main(shell->maker, &spec, &EVENTS, shell, &error);
-    }
-    if (shell->session == NULL)
-        fail(shell, "cannot start", &error);
+}
+
+static void watch_session(struct shell *shell, struct maker_session *session,
+                          const struct error *error)
+{
+    shell->session = session;
+    if (session == NULL)
+        fail(shell, "cannot start", error);
     else if (!shell->terminal)
         take_streams(shell);
+}
+
+static void start_exec(struct shell *shell)
+{
+    struct error error = {0};
+    struct maker_session_spec spec = make_spec(shell);
+    shell->requested = now();
+    watch_session(shell, maker_exec(shell->maker, &spec, &EVENTS, shell, &error), &error);
+}
+
+static void start(struct shell *shell)
+{
+    struct error error = {0};
+    if (!shell->through_exec) {
+        struct maker_session_spec spec = make_spec(shell);
+        shell->requested = now();
+        watch_session(shell, maker_start_main(shell->maker, &spec, &EVENTS, shell, &error), &error);
+        return;
+    }
+    const char *const idle[] = {"sleep", "infinity"};
+    struct maker_session_spec main = {.argv = idle, .argc = 2, .workdir = ""};
+    shell->main = maker_start_main(shell->maker, &main, &IGNORE, shell, &error);
+    if (shell->main == NULL)
+        fail(shell, "cannot start", &error);
+    else
+        start_exec(shell);
 }
 
 static void print_evidence(const struct maker_evidence *evidence)
@@ -341,7 +386,7 @@ static void usage(void)
           "    [--read-only PATH] [--read-write PATH] [--include-workdir] [--filesystem] [--hard]\n"
           "    [--run-as-user ID] [--run-as-group ID] [--env NAME=VALUE] [--workdir DIR] [--exec]\n"
           "    [--login] [--tty] [--input] [--kill-after MS] [--grace MS] [--evidence]\n"
-          "    [--timings] -- COMMAND...\n",
+          "    [--timings] [--repeat N] -- COMMAND...\n",
           stderr);
     exit(2);
 }
@@ -349,29 +394,18 @@ static void usage(void)
 static void parse(int argc, char **argv, struct shell *shell, struct maker_config *config)
 {
     static const struct option options[] = {
-        {"state", 1, NULL, 's'},
-        {"cache", 1, NULL, 'c'},
-        {"from", 1, NULL, 'f'},
-        {"base", 1, NULL, 'b'},
-        {"limit", 1, NULL, 'l'},
-        {"read-only", 1, NULL, 'r'},
-        {"read-write", 1, NULL, 'w'},
-        {"include-workdir", 0, NULL, 'i'},
-        {"filesystem", 0, NULL, 'F'},
-        {"hard", 0, NULL, 'h'},
-        {"run-as-user", 1, NULL, 'u'},
-        {"run-as-group", 1, NULL, 'g'},
-        {"env", 1, NULL, 'e'},
-        {"workdir", 1, NULL, 'd'},
-        {"exec", 0, NULL, 'x'},
-        {"login", 0, NULL, 'L'},
-        {"tty", 0, NULL, 't'},
-        {"input", 0, NULL, 'I'},
-        {"kill-after", 1, NULL, 'k'},
-        {"grace", 1, NULL, 'G'},
-        {"evidence", 0, NULL, 'E'},
-        {"timings", 0, NULL, 'T'},
-        {NULL, 0, NULL, 0},
+        {"state", 1, NULL, 's'},       {"cache", 1, NULL, 'c'},
+        {"from", 1, NULL, 'f'},        {"base", 1, NULL, 'b'},
+        {"limit", 1, NULL, 'l'},       {"read-only", 1, NULL, 'r'},
+        {"read-write", 1, NULL, 'w'},  {"include-workdir", 0, NULL, 'i'},
+        {"filesystem", 0, NULL, 'F'},  {"hard", 0, NULL, 'h'},
+        {"run-as-user", 1, NULL, 'u'}, {"run-as-group", 1, NULL, 'g'},
+        {"env", 1, NULL, 'e'},         {"workdir", 1, NULL, 'd'},
+        {"exec", 0, NULL, 'x'},        {"login", 0, NULL, 'L'},
+        {"tty", 0, NULL, 't'},         {"input", 0, NULL, 'I'},
+        {"kill-after", 1, NULL, 'k'},  {"grace", 1, NULL, 'G'},
+        {"evidence", 0, NULL, 'E'},    {"repeat", 1, NULL, 'R'},
+        {"timings", 0, NULL, 'T'},     {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -441,6 +475,9 @@ static void parse(int argc, char **argv, struct shell *shell, struct maker_confi
         case 'E':
             shell->print_evidence = true;
             break;
+        case 'R':
+            shell->repeat = (unsigned)strtoul(optarg, NULL, 0);
+            break;
         case 'T':
             shell->print_timings = true;
             break;
@@ -469,8 +506,21 @@ static char *make_temporary(struct maker_config *config)
     return path;
 }
 
-static void print_timings(const struct shell *shell)
+static int compare_times(const void *left, const void *right)
 {
+    double one = *(const double *)left, other = *(const double *)right;
+    return (one > other) - (one < other);
+}
+
+static void print_timings(struct shell *shell)
+{
+    if (shell->repeat > 1 && shell->done > 0) {
+        qsort(shell->started_times, shell->done, sizeof(double), compare_times);
+        qsort(shell->ended_times, shell->done, sizeof(double), compare_times);
+        fprintf(stderr, "%u execs: request to execve %.2f ms, to exit %.2f ms (medians)\n",
+                shell->done, shell->started_times[shell->done / 2],
+                shell->ended_times[shell->done / 2]);
+    }
     fprintf(stderr,
             "spawn to ready %.2f ms, attach %.2f ms, request to execve %.2f ms, to exit %.2f ms\n",
             shell->ready - shell->start, shell->attached - shell->ready,
@@ -479,7 +529,8 @@ static void print_timings(const struct shell *shell)
 
 int main(int argc, char **argv)
 {
-    struct shell shell = {.run_as_user = "", .run_as_group = "", .workdir = "", .output = -1};
+    struct shell shell = {
+        .run_as_user = "", .run_as_group = "", .workdir = "", .output = -1, .repeat = 1};
     struct maker_config config = {
         .sandbox_name = "trial",
         .host_id_base = geteuid() == 0 ? 0x60000000 : 0,
