@@ -15,3 +15,10 @@ libbase_a_SOURCES = \
 	lib/base/text.c lib/base/text.h \
 	lib/base/trim.c lib/base/trim.h \
 	lib/base/uuid.c lib/base/uuid.h
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_reactor
+TESTS += tests/unit/test_reactor
+tests_unit_test_reactor_SOURCES = tests/unit/test_reactor.c
+tests_unit_test_reactor_LDADD = libbase.a $(PROTOBUF_C_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
+endif

@@ -42,6 +42,11 @@ TESTS += tests/unit/test_rpc_limits
 tests_unit_test_rpc_limits_SOURCES = tests/unit/test_rpc_limits.c tests/unit/rpc_fixture.h
 tests_unit_test_rpc_limits_LDADD = $(RPC_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_rpc_status
+TESTS += tests/unit/test_rpc_status
+tests_unit_test_rpc_status_SOURCES = tests/unit/test_rpc_status.c
+tests_unit_test_rpc_status_LDADD = $(RPC_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/test_tls_stream
 TESTS += tests/unit/test_tls_stream
 tests_unit_test_tls_stream_SOURCES = tests/unit/test_tls_stream.c tests/unit/rpc_fixture.h
