@@ -5,6 +5,7 @@ libbase_a_SOURCES = \
 	lib/base/base64.c lib/base/base64.h \
 	lib/base/buffer.c lib/base/buffer.h \
 	lib/base/clock.c lib/base/clock.h \
+	lib/base/daemon.c lib/base/daemon.h \
 	lib/base/error.c lib/base/error.h \
 	lib/base/file.c lib/base/file.h \
 	lib/base/log.c lib/base/log.h \

@@ -82,3 +82,11 @@ void memory_cleanup_close(int *descriptor)
         errno = saved;
     }
 }
+
+void memory_wipe_text(char **text)
+{
+    if (*text != NULL)
+        memory_wipe(*text, strlen(*text));
+    free(*text);
+    *text = NULL;
+}

@@ -13,6 +13,8 @@ char *memory_printf(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* Overwrites a secret in a way that the compiler keeps. */
 void memory_wipe(void *pointer, size_t size);
+/* Wipes, frees and forgets a secret text; a pointer to NULL is allowed. */
+void memory_wipe_text(char **text);
 
 #define memory_new_of(type) ((type *)memory_new(sizeof(type)))
 
