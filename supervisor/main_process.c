@@ -1,0 +1,122 @@
+#include "supervisor/main_process.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "method_table.h"
+#include "openshell.pb-c.h"
+
+struct main_process {
+    struct reactor *reactor;
+    struct gateway_link *link;
+    bool session_accepted;
+    bool ended;
+    bool reporting; /* or done with it */
+    unsigned finalize_attempts;
+    struct reactor_timer *timer;
+    Openshell__V1__ReportMainProcessExitRequest report;
+    Openshell__V1__FinalizeMainProcessExitRequest finalize;
+};
+
+static void finalize(struct main_process *process);
+
+static void on_pause_over(void *argument)
+{
+    struct main_process *process = argument;
+    reactor_timer_cancel(process->timer);
+    process->timer = NULL;
+    finalize(process);
+}
+
+static void on_finalized(const ProtobufCMessage *response, const struct error *error, void *user)
+{
+    (void)response;
+    struct main_process *process = user;
+    if (error == NULL) {
+        log_debug("the end of the main process is final");
+        return;
+    }
+    if (error->code == ERROR_FAILED_PRECONDITION &&
+        ++process->finalize_attempts < FINALIZE_ATTEMPTS_LIMIT) {
+        process->timer =
+            reactor_timer_start(process->reactor, gateway_backoff(process->finalize_attempts), 0,
+                                on_pause_over, process);
+        return;
+    }
+    log_warn("the end of the main process could not be made final: %s", error->message);
+}
+
+static void finalize(struct main_process *process)
+{
+    gateway_link_call(process->link, &rpc_openshell_v1_OpenShell_FinalizeMainProcessExit,
+                      &process->finalize.base, 0, on_finalized, process);
+}
+
+static void on_reported(const ProtobufCMessage *response, const struct error *error, void *user)
+{
+    (void)response;
+    struct main_process *process = user;
+    if (error == NULL)
+        finalize(process);
+    else
+        log_error("the end of the main process could not be reported: %s", error->message);
+}
+
+static void report_when_possible(struct main_process *process)
+{
+    if (!process->ended || !process->session_accepted || process->reporting)
+        return;
+    process->reporting = true;
+    gateway_link_call(process->link, &rpc_openshell_v1_OpenShell_ReportMainProcessExit,
+                      &process->report.base, 0, on_reported, process);
+}
+
+static int32_t exit_code_of(const Openshell__Sandbox__Protocol__V1__Exited *exited)
+{
+    const exchange_exit_status *status = exited->status;
+    if (status != NULL && status->status_case == EXCHANGE_STATUS(EXITED))
+        return status->exited;
+    if (status != NULL && status->status_case == EXCHANGE_STATUS(SIGNALED))
+        return 128 + status->signaled;
+    log_warn("nobody knows how the main process ended: %s",
+             status != NULL && status->status_case == EXCHANGE_STATUS(UNKNOWN) ? status->unknown
+                                                                               : "no status");
+    return MAIN_EXIT_CODE_UNKNOWN;
+}
+
+static void on_exited(const Openshell__Sandbox__Protocol__V1__Exited *exited,
+                      const struct error *error, void *user)
+{
+    struct main_process *process = user;
+    if (error != NULL) { /* the connection's end, which ends the supervisor */
+        log_debug("waiting for the main process failed: %s", error->message);
+        return;
+    }
+    process->ended = true;
+    process->report.exit_code = exit_code_of(exited);
+    log_info("the main process ended with code %d", process->report.exit_code);
+    report_when_possible(process);
+}
+
+void main_process_session_accepted(struct main_process *process)
+{
+    process->session_accepted = true;
+    report_when_possible(process);
+}
+
+struct main_process *main_process_follow(struct reactor *reactor, struct gateway_link *link,
+                                         struct running_boundary *running,
+                                         const struct launch_supervisor *launch,
+                                         const char *instance_id)
+{
+    struct main_process *process = memory_new_of(struct main_process);
+    process->reactor = reactor;
+    process->link = link;
+    openshell__v1__report_main_process_exit_request__init(&process->report);
+    process->report.sandbox_id = launch->sandbox_id;
+    process->report.instance_id = (char *)instance_id;
+    openshell__v1__finalize_main_process_exit_request__init(&process->finalize);
+    process->finalize.sandbox_id = launch->sandbox_id;
+    process->finalize.instance_id = (char *)instance_id;
+    running_boundary_wait(running, MAIN_PROCESS_ID, on_exited, process);
+    return process;
+}

@@ -1,0 +1,26 @@
+/* Relays: an exec or an attachment between the gateway's RelayStream and the runtime's Exchange
+ * (decisions W3, B2). Each leg is read only as fast as the other takes. */
+#ifndef SUPERVISOR_RELAY_H
+#define SUPERVISOR_RELAY_H
+
+#include "openshell.pb-c.h"
+#include "supervisor/boundary.h"
+#include "supervisor/gateway_link.h"
+
+enum {
+    RELAYS_LIMIT = 128, /* open at once */
+    /* Frames of up to 64 KiB that wait for the other leg: 192 KiB of the 256 that a direction may
+     * hold (decision P14); the rest is gRPC's. */
+    RELAY_WINDOW_FRAMES = 3,
+};
+
+struct relays;
+
+/* Everything given outlives it. */
+struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch);
+
+/* Opens what the gateway asked for. False, with a text for the gateway, when it cannot be. */
+bool relay_open(struct relays *relays, struct running_boundary *running,
+                const Openshell__V1__RelayOpen *open, struct error *error);
+
+#endif
