@@ -26,3 +26,4 @@ libruntime_a_SOURCES = \
 	runtime/silence.c runtime/silence.h \
 	runtime/syscalls.c runtime/syscalls.h \
 	runtime/terminal.c runtime/terminal.h
+include runtime/service.mk

@@ -97,8 +97,8 @@ void boundary_stream_gone(struct exchange_stream *stream)
  * /etc/openshell/policy.yaml: reading it belongs here, with what the process-maker sees. */
 void boundary_discover_policy(struct exchange_stream *stream)
 {
-    Openshell__Sandbox__Protocol__V1__ImagePolicy policy =
-        OPENSHELL__SANDBOX__PROTOCOL__V1__IMAGE_POLICY__INIT;
+    Openshell__Sandbox__Protocol__V1__ImagePolicy policy;
+    openshell__sandbox__protocol__v1__image_policy__init(&policy);
     exchange_frame frame = EXCHANGE_FRAME_INIT;
     frame.frame_case = EXCHANGE_FRAME(IMAGE_POLICY);
     frame.image_policy = &policy;

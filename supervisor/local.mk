@@ -1,1 +1,24 @@
 # Build rules of supervisor/.
+noinst_LIBRARIES += libsupervisor.a
+libsupervisor_a_SOURCES = \
+	supervisor/admission.c supervisor/admission.h \
+	supervisor/boundary.c supervisor/boundary.h supervisor/boundary_internal.h \
+	supervisor/boundary_connection.c \
+	supervisor/evidence.c supervisor/evidence.h \
+	supervisor/gateway_link.c supervisor/gateway_link.h \
+	supervisor/gateway_session.c supervisor/gateway_session.h \
+	supervisor/main_process.c supervisor/main_process.h \
+	supervisor/relay.c supervisor/relay.h \
+	supervisor/startup.c \
+	supervisor/supervisor.c supervisor/supervisor.h
+$(libsupervisor_a_OBJECTS): | proto/tables.stamp
+
+# Static: a supervisor for each sandbox starts sooner and shares its pages with the others.
+if !SANITIZERS
+pkglibexec_PROGRAMS += openshell-supervisor
+openshell_supervisor_SOURCES = supervisor/main.c
+openshell_supervisor_LDFLAGS = $(AM_LDFLAGS) -static
+openshell_supervisor_LDADD = \
+	libsupervisor.a libboundary.a $(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC)
+$(openshell_supervisor_OBJECTS): | proto/tables.stamp
+endif
