@@ -288,8 +288,7 @@ static void open_outlet(struct process_io *io, struct outlet *outlet, int descri
     *outlet = (struct outlet){.io = io, .descriptor = descriptor, .is_error = is_error};
     if (descriptor < 0)
         return;
-    outlet->watch =
-        reactor_watch_start(io->reactor, descriptor, 0, on_readable, outlet, NULL);
+    outlet->watch = reactor_watch_start(io->reactor, descriptor, 0, on_readable, outlet, NULL);
     if (outlet->watch == NULL)
         close_outlet(outlet);
 }

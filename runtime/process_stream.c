@@ -111,7 +111,7 @@ bool process_stream_output(struct process *process, bool is_error, const void *d
     if (process->owner == NULL) /* keeps running for nobody */
         return true;
     return send_output(process->owner, is_error, data, length) &&
-           rpc_call_unsent(process->owner->call) == 0;
+           rpc_call_unsent(process->owner->call) < PROCESS_WINDOW_FRAMES;
 }
 
 void process_stream_writable(struct exchange_stream *stream)

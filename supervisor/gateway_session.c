@@ -143,6 +143,9 @@ static void on_message(struct rpc_call *call, const ProtobufCMessage *message, v
     case GATEWAY_MESSAGE(RELAY_OPEN):
         session->events.on_relay_open(gateway->relay_open, session->events.user);
         break;
+    case GATEWAY_MESSAGE(RELAY_CLOSE):
+        session->events.on_relay_close(gateway->relay_close, session->events.user);
+        break;
     default: /* heartbeats, and what this supervisor did not say that it supports */
         break;
     }

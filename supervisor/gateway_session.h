@@ -22,6 +22,7 @@ struct gateway_session_events {
     /* At each acceptance. */
     void (*on_accepted)(void *user);
     void (*on_relay_open)(const Openshell__V1__RelayOpen *open, void *user);
+    void (*on_relay_close)(const Openshell__V1__RelayClose *close, void *user);
     void *user;
 };
 

@@ -22,3 +22,21 @@ openshell_supervisor_LDADD = \
 	libsupervisor.a libboundary.a $(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC)
 $(openshell_supervisor_OBJECTS): | proto/tables.stamp
 endif
+
+# Supervisor and runtime together, with a stand-in for the gateway.
+if HAVE_CMOCKA
+if !SANITIZERS
+check_PROGRAMS += tests/integration/test_boundary_end_to_end
+TESTS += tests/integration/test_boundary_end_to_end
+tests_integration_test_boundary_end_to_end_SOURCES = \
+	tests/integration/boundary_fixture.c tests/integration/boundary_fixture.h \
+	tests/integration/test_boundary_end_to_end.c
+tests_integration_test_boundary_end_to_end_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DBUILD_DIRECTORY='"$(abs_builddir)"'
+tests_integration_test_boundary_end_to_end_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_integration_test_boundary_end_to_end_LDADD = \
+	libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
+EXTRA_tests_integration_test_boundary_end_to_end_DEPENDENCIES = \
+	openshell-sandbox$(EXEEXT) openshell-supervisor$(EXEEXT)
+endif
+endif

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "boundary/failure.h"
 #include "boundary/operations.h"
 #include "google/rpc/status.pb-c.h"
@@ -19,11 +20,12 @@ typedef Openshell__Ext__V1__SessionStart session_start;
 struct relays {
     struct gateway_link *link;
     const struct launch_supervisor *launch;
-    size_t count;
+    struct table *by_channel;
 };
 
 struct relay {
     struct relays *relays;
+    char *channel_id;
     struct rpc_call *gateway; /* NULL once that leg is over */
     struct rpc_call *runtime;
     struct exchange exchange;
@@ -41,7 +43,8 @@ static void free_when_over(struct relay *relay)
 {
     if (relay->gateway != NULL || relay->runtime != NULL)
         return;
-    relay->relays->count--;
+    table_remove(relay->relays->by_channel, relay->channel_id);
+    free(relay->channel_id);
     free(relay);
 }
 
@@ -431,7 +434,9 @@ bool relay_open(struct relays *relays, struct running_boundary *running,
         return false;
     if (running == NULL)
         return error_set(error, ERROR_UNAVAILABLE, "the sandbox is not running");
-    if (relays->count >= RELAYS_LIMIT)
+    if (open->channel_id[0] == '\0' || table_get(relays->by_channel, open->channel_id) != NULL)
+        return error_set(error, ERROR_INVALID_ARGUMENT, "the channel has no name of its own");
+    if (table_count(relays->by_channel) >= RELAYS_LIMIT)
         return error_set(error, ERROR_RESOURCE_EXHAUSTED, "more than %d sessions at once",
                          RELAYS_LIMIT);
     struct rpc_channel *channel = gateway_link_channel(relays->link, error);
@@ -439,10 +444,18 @@ bool relay_open(struct relays *relays, struct running_boundary *running,
         return false;
     struct relay *relay = memory_new_of(struct relay);
     relay->relays = relays;
-    relays->count++;
+    relay->channel_id = memory_strdup(open->channel_id);
+    table_put(relays->by_channel, relay->channel_id, relay);
     open_gateway_leg(relay, channel, open->channel_id);
     open_runtime_leg(relay, running, open->session->start);
     return true;
+}
+
+void relay_drop(struct relays *relays, const char *channel_id)
+{
+    struct relay *relay = table_get(relays->by_channel, channel_id);
+    if (relay != NULL && relay->gateway != NULL)
+        rpc_call_cancel(relay->gateway); /* on_done ends the other leg */
 }
 
 struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch)
@@ -450,5 +463,6 @@ struct relays *relays_new(struct gateway_link *link, const struct launch_supervi
     struct relays *relays = memory_new_of(struct relays);
     relays->link = link;
     relays->launch = launch;
+    relays->by_channel = table_new();
     return relays;
 }

@@ -93,14 +93,23 @@ static void on_relay_open(const Openshell__V1__RelayOpen *open, void *user)
     error_clear(&error);
 }
 
+static void on_relay_close(const Openshell__V1__RelayClose *close, void *user)
+{
+    struct supervisor *supervisor = user;
+    log_debug("the gateway closed a relay: %s", close->reason);
+    relay_drop(supervisor->relays, close->channel_id);
+}
+
 void supervisor_running(struct supervisor *supervisor, struct running_boundary *running)
 {
     const struct supervisor_options *options = &supervisor->options;
     supervisor->running = running;
     supervisor->main = main_process_follow(options->reactor, supervisor->link, running,
                                            options->launch, supervisor->instance_id);
-    struct gateway_session_events events = {
-        .on_accepted = on_session_accepted, .on_relay_open = on_relay_open, .user = supervisor};
+    struct gateway_session_events events = {.on_accepted = on_session_accepted,
+                                            .on_relay_open = on_relay_open,
+                                            .on_relay_close = on_relay_close,
+                                            .user = supervisor};
     supervisor->session = gateway_session_start(options->reactor, supervisor->link, options->launch,
                                                 supervisor->instance_id, &events);
 }
