@@ -28,3 +28,36 @@ GATEWAY_CORE_LIBS = libgatewaycore.a libpolicy.a $(SQLITE_STATIC) $(JANSSON_STAT
 SQLITE_STATIC = -l:libsqlite3.a -lm -ldl -lpthread
 
 include gateway/service.mk
+
+if HAVE_CMOCKA
+gateway_tests = \
+	tests/unit/test_admission \
+	tests/unit/test_labels \
+	tests/unit/test_lifecycle \
+	tests/unit/test_names \
+	tests/unit/test_pages \
+	tests/unit/test_records \
+	tests/unit/test_store \
+	tests/unit/test_validate
+check_PROGRAMS += $(gateway_tests)
+TESTS += $(gateway_tests)
+gateway_test_libraries = $(GATEWAY_CORE_LIBS) libproto.a libbase.a $(PROTOBUF_C_STATIC) \
+	$(OPENSSL_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
+tests_unit_test_admission_SOURCES = tests/unit/test_admission.c tests/unit/gateway_fixture.h
+tests_unit_test_admission_LDADD = $(gateway_test_libraries)
+tests_unit_test_labels_SOURCES = tests/unit/test_labels.c tests/unit/gateway_fixture.h
+tests_unit_test_labels_LDADD = $(gateway_test_libraries)
+tests_unit_test_lifecycle_SOURCES = tests/unit/test_lifecycle.c tests/unit/gateway_fixture.h
+tests_unit_test_lifecycle_LDADD = $(gateway_test_libraries)
+tests_unit_test_names_SOURCES = tests/unit/test_names.c tests/unit/gateway_fixture.h
+tests_unit_test_names_LDADD = $(gateway_test_libraries)
+tests_unit_test_pages_SOURCES = tests/unit/test_pages.c tests/unit/gateway_fixture.h
+tests_unit_test_pages_LDADD = $(gateway_test_libraries)
+tests_unit_test_records_SOURCES = tests/unit/test_records.c tests/unit/gateway_fixture.h
+tests_unit_test_records_LDADD = $(gateway_test_libraries)
+tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/gateway_fixture.h
+tests_unit_test_store_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_store_LDADD = $(gateway_test_libraries)
+tests_unit_test_validate_SOURCES = tests/unit/test_validate.c tests/unit/gateway_fixture.h
+tests_unit_test_validate_LDADD = $(gateway_test_libraries)
+endif
