@@ -60,4 +60,12 @@ tests_unit_test_store_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_store_LDADD = $(gateway_test_libraries)
 tests_unit_test_validate_SOURCES = tests/unit/test_validate.c tests/unit/gateway_fixture.h
 tests_unit_test_validate_LDADD = $(gateway_test_libraries)
+$(tests_unit_test_admission_OBJECTS) \
+	$(tests_unit_test_labels_OBJECTS) \
+	$(tests_unit_test_lifecycle_OBJECTS) \
+	$(tests_unit_test_names_OBJECTS) \
+	$(tests_unit_test_pages_OBJECTS) \
+	$(tests_unit_test_records_OBJECTS) \
+	$(tests_unit_test_store_OBJECTS) \
+	$(tests_unit_test_validate_OBJECTS): | proto/tables.stamp
 endif

@@ -13,4 +13,5 @@ TESTS += tests/unit/test_policy
 tests_unit_test_policy_SOURCES = tests/unit/test_policy.c tests/unit/gateway_fixture.h
 tests_unit_test_policy_LDADD = libpolicy.a libproto.a libbase.a $(PROTOBUF_C_STATIC) \
 	$(OPENSSL_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
+$(tests_unit_test_policy_OBJECTS): | proto/tables.stamp
 endif
