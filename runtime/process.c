@@ -173,7 +173,7 @@ static void on_session_exit(struct maker_session *session, const struct maker_ex
     if (process->is_main) /* what main leaves behind ends with it (decision P8) */
         process_kill(process, PROCESS_KILL_GRACE_MILLISECONDS);
     process_stream_exited(process);
-    process_io_exited(process->io);
+    process_io_exited(process->io, PROCESS_IO_DRAIN_MILLISECONDS);
 }
 
 static void on_empty(struct maker_session *session, void *user)

@@ -32,7 +32,7 @@ struct process_io {
     bool paused;
     bool exited;
     bool drained;
-    int64_t exited_at; /* monotonic milliseconds */
+    int64_t drain_until; /* monotonic milliseconds */
     int64_t last_byte_at;
     struct reactor_timer *quiet_timer;
     bool *freed; /* set while a callback runs, to learn that it freed us */
@@ -72,8 +72,7 @@ static bool drain_over(const struct process_io *io, bool *ret_held)
         return true;
     int64_t now = clock_monotonic_milliseconds();
     return !io->paused && io->output.owed == 0 && io->error.owed == 0 &&
-           (now - io->last_byte_at >= PROCESS_IO_QUIET_MILLISECONDS ||
-            now - io->exited_at >= PROCESS_IO_DRAIN_MILLISECONDS);
+           (now - io->last_byte_at >= PROCESS_IO_QUIET_MILLISECONDS || now >= io->drain_until);
 }
 
 /* May free `io` through the callback. */
@@ -171,12 +170,13 @@ static size_t pending_bytes(int descriptor)
                                                                                     : 0;
 }
 
-void process_io_exited(struct process_io *io)
+void process_io_exited(struct process_io *io, unsigned drain_milliseconds)
 {
     if (io->exited)
         return;
     io->exited = true;
-    io->exited_at = io->last_byte_at = clock_monotonic_milliseconds();
+    io->last_byte_at = clock_monotonic_milliseconds();
+    io->drain_until = io->last_byte_at + drain_milliseconds;
     io->output.owed = pending_bytes(io->output.descriptor);
     io->error.owed = pending_bytes(io->error.descriptor);
     struct outlet *outlets[] = {&io->output, &io->error};

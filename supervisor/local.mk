@@ -23,6 +23,30 @@ openshell_supervisor_LDADD = \
 $(openshell_supervisor_OBJECTS): | proto/tables.stamp
 endif
 
+if HAVE_CMOCKA
+boundary_parts_tests = \
+	tests/unit/test_boundary_evidence \
+	tests/unit/test_boundary_process_io \
+	tests/unit/test_boundary_requests \
+	tests/unit/test_boundary_stages
+check_PROGRAMS += $(boundary_parts_tests)
+TESTS += $(boundary_parts_tests)
+boundary_parts_ldadd = \
+	libsupervisor.a libservice.a libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
+tests_unit_test_boundary_evidence_SOURCES = tests/unit/test_boundary_evidence.c
+tests_unit_test_boundary_evidence_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boundary_evidence_LDADD = $(boundary_parts_ldadd)
+tests_unit_test_boundary_process_io_SOURCES = tests/unit/test_boundary_process_io.c
+tests_unit_test_boundary_process_io_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boundary_process_io_LDADD = $(boundary_parts_ldadd)
+tests_unit_test_boundary_requests_SOURCES = tests/unit/test_boundary_requests.c
+tests_unit_test_boundary_requests_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boundary_requests_LDADD = $(boundary_parts_ldadd)
+tests_unit_test_boundary_stages_SOURCES = tests/unit/test_boundary_stages.c
+tests_unit_test_boundary_stages_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boundary_stages_LDADD = $(boundary_parts_ldadd)
+endif
+
 # Supervisor and runtime together, with a stand-in for the gateway.
 if HAVE_CMOCKA
 if !SANITIZERS
