@@ -44,9 +44,10 @@ bool process_io_write(struct process_io *io, const void *data, size_t length);
 /* End of input, after what is queued. */
 void process_io_end_input(struct process_io *io);
 void process_io_resume(struct process_io *io);
-/* The process has ended: reads what is left (decision P5), then calls on_drained, maybe from
- * within. What it had written before is read however long the taker needs. */
-void process_io_exited(struct process_io *io);
+/* The process has ended: reads what is left (decision P5), for `drain_milliseconds` at most, then
+ * calls on_drained, maybe from within. What it had written before is read however long the taker
+ * needs. */
+void process_io_exited(struct process_io *io, unsigned drain_milliseconds);
 /* Sets the size of the terminal. */
 void process_io_resize(struct process_io *io, unsigned columns, unsigned rows);
 
