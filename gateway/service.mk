@@ -45,3 +45,16 @@ openshell_gateway_SOURCES = gateway/main.c
 openshell_gateway_LDADD = libgateway.a $(GATEWAY_CORE_LIBS) libboundary.a $(RPC_TLS_LIBS) \
 	$(JANSSON_STATIC)
 $(openshell_gateway_OBJECTS): | proto/tables.stamp
+
+if HAVE_CMOCKA
+service_tests = tests/unit/test_access tests/unit/test_authorize tests/unit/test_relay
+check_PROGRAMS += $(service_tests)
+TESTS += $(service_tests)
+service_test_libraries = $(openshell_gateway_LDADD) $(CMOCKA_LIBS)
+tests_unit_test_access_SOURCES = tests/unit/test_access.c
+tests_unit_test_access_LDADD = $(service_test_libraries)
+tests_unit_test_authorize_SOURCES = tests/unit/test_authorize.c
+tests_unit_test_authorize_LDADD = $(service_test_libraries)
+tests_unit_test_relay_SOURCES = tests/unit/test_relay.c tests/unit/gateway_harness.h
+tests_unit_test_relay_LDADD = $(service_test_libraries)
+endif

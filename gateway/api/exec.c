@@ -91,7 +91,9 @@ static void abandon(struct exec *exec, const char *why)
 
 /* ---- output ---- */
 
-static void send_output(struct exec *exec, bool to_stderr, const void *data, size_t length)
+/* False, and the call failed, when the client's queue is full, which frames of at most RELAY_CHUNK
+ * bytes never fill. */
+static bool send_output(struct exec *exec, bool to_stderr, const void *data, size_t length)
 {
     Openshell__V1__ExecSandboxStdout out = OPENSHELL__V1__EXEC_SANDBOX_STDOUT__INIT;
     Openshell__V1__ExecSandboxStderr err = OPENSHELL__V1__EXEC_SANDBOX_STDERR__INIT;
@@ -106,7 +108,10 @@ static void send_output(struct exec *exec, bool to_stderr, const void *data, siz
         event.payload_case = OPENSHELL__V1__EXEC_SANDBOX_EVENT__PAYLOAD_STDOUT;
         event.stdout = &out;
     }
-    rpc_call_send(exec->call, &event.base);
+    if (rpc_call_send(exec->call, &event.base))
+        return true;
+    fail_text(exec, ERROR_RESOURCE_EXHAUSTED, "the output of the command is not read");
+    return false;
 }
 
 static void send_exit(struct exec *exec, int32_t code)
@@ -116,7 +121,10 @@ static void send_exit(struct exec *exec, int32_t code)
     Openshell__V1__ExecSandboxEvent event = OPENSHELL__V1__EXEC_SANDBOX_EVENT__INIT;
     event.payload_case = OPENSHELL__V1__EXEC_SANDBOX_EVENT__PAYLOAD_EXIT;
     event.exit = &exit;
-    rpc_call_send(exec->call, &event.base);
+    if (!rpc_call_send(exec->call, &event.base)) {
+        fail_text(exec, ERROR_RESOURCE_EXHAUSTED, "the output of the command is not read");
+        return;
+    }
     rpc_call_finish(exec->call);
     exec->answered = true;
 }
@@ -152,8 +160,11 @@ static void on_frame(struct relay *relay, const Openshell__Ext__V1__SessionFrame
     case OPENSHELL__EXT__V1__SESSION_FRAME__FRAME_STDERR: {
         bool to_stderr = frame->frame_case == OPENSHELL__EXT__V1__SESSION_FRAME__FRAME_STDERR;
         const ProtobufCBinaryData *data = to_stderr ? &frame->stderr : &frame->stdout;
-        if (exec->call != NULL && !exec->answered && data->len > 0)
-            send_output(exec, to_stderr, data->data, data->len);
+        if (exec->call != NULL && !exec->answered && data->len > 0 &&
+            !send_output(exec, to_stderr, data->data, data->len)) {
+            drop_relay(exec, "the client does not read");
+            break;
+        }
         read_relay(exec);
         return;
     }
