@@ -57,4 +57,6 @@ tests_unit_test_authorize_SOURCES = tests/unit/test_authorize.c
 tests_unit_test_authorize_LDADD = $(service_test_libraries)
 tests_unit_test_relay_SOURCES = tests/unit/test_relay.c tests/unit/gateway_harness.h
 tests_unit_test_relay_LDADD = $(service_test_libraries)
+$(tests_unit_test_access_OBJECTS) $(tests_unit_test_authorize_OBJECTS) $(tests_unit_test_relay_OBJECTS): | \
+	proto/tables.stamp
 endif
