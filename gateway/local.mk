@@ -12,8 +12,10 @@ libgatewaycore_a_SOURCES = \
 	gateway/pages.c gateway/pages.h \
 	gateway/records.c gateway/records.h \
 	gateway/store/backend.h \
-	gateway/store/sqlite.c \
+	gateway/store/sqlite.c gateway/store/sqlite_backend.h \
 	gateway/store/sqlite_file.c gateway/store/sqlite_file.h \
+	gateway/store/sqlite_list.c \
+	gateway/store/sqlite_statements.c \
 	gateway/store/sqlite_schema.c gateway/store/sqlite_schema.h \
 	gateway/store/store.c gateway/store/store.h \
 	gateway/validate.c gateway/validate.h \

@@ -720,11 +720,30 @@ static bool count_filling(struct store_transaction *transaction, void *argument,
     return store_count(transaction, "sandbox", NULL, argument, error);
 }
 
+static bool write_text(const char *path, const char *text)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    bool written = descriptor >= 0 && write(descriptor, text, strlen(text)) > 0;
+    close(descriptor);
+    return written;
+}
+
+/* A place where mounting is allowed, under the same ids. */
+static bool may_mount(void)
+{
+    if (geteuid() == 0)
+        return unshare(CLONE_NEWNS) == 0;
+    CLEANUP_FREE char *users = memory_printf("%u %u 1", geteuid(), geteuid());
+    CLEANUP_FREE char *groups = memory_printf("%u %u 1", getegid(), getegid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/uid_map", users) &&
+           write_text("/proc/self/gid_map", groups);
+}
+
 /* In a process of its own: 0 is right, 77 means that there may be no small file system. */
 static int fill_disk(const char *directory)
 {
-    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (!may_mount() || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", directory, "tmpfs", 0, "size=600k") != 0)
         return 77;
     struct error error = {0};
@@ -732,7 +751,7 @@ static int fill_disk(const char *directory)
     CLEANUP_FREE char *path = memory_printf("%s/openshell.db", directory);
     struct store *store = store_open(path, reactor, &error);
     if (store == NULL)
-        return 77; /* in a user namespace our own id may not be ours */
+        return 1;
     struct filling filling = {0};
     while (filling.number < 1000 && store_run_wait(store, insert_filling, &filling, &error))
         filling.number++;
