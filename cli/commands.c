@@ -20,8 +20,9 @@
 #include "config.h"
 
 /* A missing standard descriptor would be taken by the first file or socket that is opened. What is
- * put there fails as the missing one would: reading ends, writing is an error. */
-static void fill_standard_descriptors(void)
+ * put there fails as the missing one would: reading ends, writing is an error. gRPC opens
+ * descriptors before main, so this comes first of all that runs before it. */
+__attribute__((constructor(101))) static void fill_standard_descriptors(void)
 {
     for (int i = 0; i <= STDERR_FILENO; i++)
         if (fcntl(i, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != i)
@@ -169,7 +170,6 @@ static const char *base_name(const char *path)
 
 int main(int argc, char **argv)
 {
-    fill_standard_descriptors();
     const struct command_entry *entry = argc > 0 ? find_entry(base_name(argv[0])) : NULL;
     char **arguments = argv + 1;
     if (entry == NULL && argc > 1) {

@@ -358,6 +358,7 @@ static int finish(struct connection *connection, const char *name, int code, str
 static void refused(struct creation *creation, struct error *error)
 {
     error_copy(error, &creation->error);
+    connection_check(creation->connection, error);
     if (given.name != NULL)
         failure_about(error, given.name);
 }

@@ -330,6 +330,7 @@ static int result_of(struct session *session, const char *sandbox, struct error 
                                                                    : EXIT_CODE_UNKNOWN;
     if (failed) {
         error_copy(error, &session->status);
+        connection_check(session->connection, error);
         failure_about(error, sandbox);
         return -1;
     }

@@ -1,5 +1,7 @@
 #include "client/connection.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +54,7 @@ bool connection_open_to(struct connection *connection, const struct gateway *gat
         close(descriptor);
         return false;
     }
+    connection->socket = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     connection->channel = rpc_channel_new(connection->runtime, descriptor, error);
     if (connection->channel == NULL)
         return false;
@@ -72,9 +75,25 @@ bool connection_open(struct connection *connection, enum connection_start start,
            connection_open_to(connection, &gateway, start, error);
 }
 
+void connection_check(const struct connection *connection, struct error *error)
+{
+    struct pollfd peer = {.fd = connection->socket};
+    if (error == NULL || error->code != ERROR_UNAVAILABLE || error->reason[0] != '\0' ||
+        poll(&peer, 1, 0) <= 0 || (peer.revents & (POLLHUP | POLLERR)) == 0)
+        return;
+    failure_set(error, CLIENT_REASON_CONNECTION_LOST,
+                "the connection to gateway '%s' was lost: it ended, or closed the connection",
+                connection->gateway.name);
+    error->code = ERROR_UNAVAILABLE;
+}
+
 const void *connection_call(struct connection *connection, const struct rpc_method *method,
                             const ProtobufCMessage *request, struct error *error)
 {
     const struct rpc_call_options options = {.deadline = CALL_DEADLINE};
-    return rpc_unary_wait(connection->channel, method, &options, request, connection->arena, error);
+    const void *response =
+        rpc_unary_wait(connection->channel, method, &options, request, connection->arena, error);
+    if (response == NULL)
+        connection_check(connection, error);
+    return response;
 }

@@ -21,6 +21,7 @@ struct connection {
     struct reactor *reactor;
     struct rpc_runtime *runtime;
     struct rpc_channel *channel;
+    int socket; /* a duplicate of the channel's, to see whether the gateway is still there */
     struct arena *arena; /* answers and requests live in it until the command ends */
     bool ours;           /* the gateway knows what we added to the contract (decision W2) */
     Openshell__Datamodel__V1__WorkspaceSelector workspace; /* for every request that takes one */
@@ -42,5 +43,9 @@ bool connection_open_to(struct connection *connection, const struct gateway *gat
 /* One request, one answer, which lives in the connection's arena; NULL with the error. */
 const void *connection_call(struct connection *connection, const struct rpc_method *method,
                             const ProtobufCMessage *request, struct error *error);
+
+/* Says in `error` that the connection was lost, where that is what lies behind it: what gRPC has to
+ * say then speaks of sockets. For calls that are made without connection_call. */
+void connection_check(const struct connection *connection, struct error *error);
 
 #endif

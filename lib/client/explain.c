@@ -50,6 +50,8 @@ static const struct entry entries[] = {
     {CLIENT_DOMAIN, CLIENT_REASON_USAGE, "{message}", "{hint}"},
     {CLIENT_DOMAIN, CLIENT_REASON_GATEWAY_UNKNOWN, "{message}",
      "see which there are with: openshell gateway list"},
+    {CLIENT_DOMAIN, CLIENT_REASON_CONNECTION_LOST, "{message}",
+     "see whether the gateway runs with: openshell status"},
     {CLIENT_DOMAIN, CLIENT_REASON_GATEWAY_NOT_RUNNING, "{message}",
      "start it with: openshell gateway start"},
 

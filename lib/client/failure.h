@@ -16,6 +16,7 @@
 #define CLIENT_REASON_GATEWAY_INVALID "GatewayInvalid"
 #define CLIENT_REASON_GATEWAY_NOT_RUNNING "GatewayNotRunning"
 #define CLIENT_REASON_GATEWAY_START_FAILED "GatewayStartFailed"
+#define CLIENT_REASON_CONNECTION_LOST "ConnectionLost"
 #define CLIENT_REASON_TRANSPORT_UNSUPPORTED "TransportUnsupported"
 #define CLIENT_REASON_NO_SANDBOX_NAMED "NoSandboxNamed"
 #define CLIENT_REASON_FROM_INVALID "FromInvalid"

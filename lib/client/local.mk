@@ -41,6 +41,7 @@ tests_unit_test_explain_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
 tests_unit_test_json_output_SOURCES = tests/unit/test_json_output.c
 tests_unit_test_json_output_LDADD = \
 	libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
+$(tests_unit_test_json_output_OBJECTS): | proto/tables.stamp
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
 tests_unit_test_table_text_SOURCES = tests/unit/test_table_text.c

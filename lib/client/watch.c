@@ -92,8 +92,8 @@ static void run(struct connection *connection, struct rpc_call *call, struct str
     }
 }
 
-static bool has_ended_well(const struct stream *stream, const struct watch *watch,
-                           struct error *error)
+static bool has_ended_well(const struct connection *connection, const struct stream *stream,
+                           const struct watch *watch, struct error *error)
 {
     if (interrupt_number() != 0)
         return failure_set(error, CLIENT_REASON_INTERRUPTED, "interrupted");
@@ -104,6 +104,7 @@ static bool has_ended_well(const struct stream *stream, const struct watch *watc
                            (long long)watch->patience / 1000);
     if (!stream->enough && stream->status.code != ERROR_OK) {
         error_copy(error, &stream->status);
+        connection_check(connection, error);
         failure_about(error, watch->sandbox);
         return false;
     }
@@ -127,7 +128,7 @@ static const Openshell__V1__Sandbox *watch_once(struct connection *connection,
     run(connection, call, &stream);
     reactor_timer_cancel(stream.timer);
     const Openshell__V1__Sandbox *newest = NULL;
-    if (has_ended_well(&stream, watch, error))
+    if (has_ended_well(connection, &stream, watch, error))
         newest = sandbox_copy(stream.newest, connection->arena);
     error_clear(&stream.status);
     arena_free(stream.arena);
