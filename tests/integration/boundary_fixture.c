@@ -439,6 +439,25 @@ static char *sign(struct fixture *fixture, enum session_token_kind kind)
     return token;
 }
 
+static char cache[] = "/tmp/openshell-boundary-cache-XXXXXX";
+static bool cache_made;
+
+static void remove_cache(void)
+{
+    file_remove_tree(cache, NULL);
+}
+
+/* What sandboxes share is made once for all tests. */
+static char *shared_cache(void)
+{
+    if (!cache_made) {
+        assert_non_null(mkdtemp(cache));
+        atexit(remove_cache);
+        cache_made = true;
+    }
+    return memory_strdup(cache);
+}
+
 static void fill_launches(struct fixture *fixture)
 {
     struct launch_supervisor *supervisor = &fixture->supervisor;
@@ -468,7 +487,7 @@ static void fill_launches(struct fixture *fixture)
     runtime->verification_key_pem = session_token_key_public_pem(fixture->key);
     runtime->driver_descriptor = memory_strdup("descriptor");
     runtime->state_directory = in_directory(fixture, "state");
-    runtime->cache_directory = in_directory(fixture, "cache");
+    runtime->cache_directory = shared_cache();
     runtime->host_id_base = getuid() == 0 ? 0x70000000u + 65536u * (unsigned)(getpid() % 1000) : 0;
     runtime->process_limit = 512;
     assert_true(file_make_private_directory(runtime->state_directory, NULL));
