@@ -62,5 +62,17 @@ tests_integration_test_boundary_end_to_end_LDADD = \
 	libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
 EXTRA_tests_integration_test_boundary_end_to_end_DEPENDENCIES = \
 	openshell-sandbox$(EXEEXT) openshell-supervisor$(EXEEXT)
+
+# Not a test: what a start and an exec cost without a gateway.
+EXTRA_PROGRAMS += tests/integration/measure_boundary
+CLEANFILES += tests/integration/measure_boundary$(EXEEXT)
+tests_integration_measure_boundary_SOURCES = \
+	tests/integration/boundary_fixture.c tests/integration/boundary_fixture.h \
+	tests/integration/measure_boundary.c
+tests_integration_measure_boundary_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DBUILD_DIRECTORY='"$(abs_builddir)"'
+tests_integration_measure_boundary_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_integration_measure_boundary_LDADD = \
+	libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
 endif
 endif

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "boundary/owner_lock.h"
-#include "rpc/tls_stream.h"
 #include "supervisor/supervisor.h"
 
 static const char USAGE[] =

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "boundary/owner_lock.h"
+#include "rpc/tls_stream.h"
 
 /* ---- the end ---- */
 
@@ -124,12 +125,21 @@ static bool watch_signals(struct supervisor *supervisor, struct reactor_signal *
     return signals[0] != NULL && signals[1] != NULL;
 }
 
+/* While the gateway answers the first calls and the runtime makes its root (decision B17). */
+static void warm_up(void *argument)
+{
+    (void)argument;
+    tls_warm_up();
+    log_debug("TLS is warm");
+}
+
 int supervisor_run(const struct supervisor_options *options)
 {
     struct supervisor supervisor = {.options = *options};
     uuid_generate(supervisor.instance_id);
     supervisor.link = gateway_link_new(options->reactor, options->rpc, options->launch);
     supervisor.relays = relays_new(supervisor.link, options->launch);
+    reactor_post(options->reactor, warm_up, NULL);
     struct reactor_signal *signals[2] = {NULL, NULL};
     struct error error = {0};
     if (watch_signals(&supervisor, signals, &error)) {

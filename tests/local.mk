@@ -8,6 +8,6 @@ EXTRA_DIST += .shellcheckrc .ci/run tools/packages.txt tools/setup.bash \
 
 # bench/ measures; "make bench/stopwatch" builds what it measures with.
 EXTRA_DIST += bench docs
-EXTRA_PROGRAMS = bench/stopwatch
+EXTRA_PROGRAMS += bench/stopwatch
 bench_stopwatch_SOURCES = bench/stopwatch.c
 CLEANFILES += bench/stopwatch

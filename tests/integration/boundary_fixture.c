@@ -439,8 +439,16 @@ static char *sign(struct fixture *fixture, enum session_token_kind kind)
     return token;
 }
 
-static char cache[] = "/tmp/openshell-boundary-cache-XXXXXX";
-static bool cache_made;
+/* $TMPDIR, which must be short enough for socket paths, or /tmp. */
+static void make_directory(char *path, size_t size)
+{
+    const char *base = getenv("TMPDIR");
+    int length = snprintf(path, size, "%s/openshell-boundary-XXXXXX", base != NULL ? base : "/tmp");
+    assert_true(length > 0 && (size_t)length < size);
+    assert_non_null(mkdtemp(path));
+}
+
+static char cache[64];
 
 static void remove_cache(void)
 {
@@ -450,10 +458,9 @@ static void remove_cache(void)
 /* What sandboxes share is made once for all tests. */
 static char *shared_cache(void)
 {
-    if (!cache_made) {
-        assert_non_null(mkdtemp(cache));
+    if (cache[0] == '\0') {
+        make_directory(cache, sizeof(cache));
         atexit(remove_cache);
-        cache_made = true;
     }
     return memory_strdup(cache);
 }
@@ -498,8 +505,7 @@ int fixture_set_up(void **state)
 {
     signal(SIGPIPE, SIG_IGN);
     struct fixture *fixture = memory_new_of(struct fixture);
-    strcpy(fixture->directory, "/tmp/openshell-boundary-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
+    make_directory(fixture->directory, sizeof(fixture->directory));
     snprintf(fixture->supervisor_lock, sizeof(fixture->supervisor_lock), "%s/supervisor.lock",
              fixture->directory);
     snprintf(fixture->runtime_lock, sizeof(fixture->runtime_lock), "%s/runtime.lock",
