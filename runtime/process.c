@@ -1,6 +1,7 @@
 /* Life of the processes: start, end, and what is remembered of them. */
 #include "runtime/process.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,10 +88,26 @@ struct process *process_find(struct process_table *table, const char *id)
     return table_get(table->by_id, id);
 }
 
+static void hang_up(struct process *process)
+{
+    if (process->terminal && process->session != NULL && process->started && !process->exited)
+        maker_session_signal(process->session, SIGHUP);
+}
+
+void process_hang_up_all(struct process_table *table)
+{
+    size_t position = 0;
+    for (struct process *process; (process = table_next(table->by_id, &position, NULL)) != NULL;)
+        hang_up(process);
+}
+
 void process_kill(struct process *process, unsigned grace_milliseconds)
 {
-    if (process->session != NULL)
-        maker_session_kill(process->session, grace_milliseconds);
+    if (process->session == NULL)
+        return;
+    if (grace_milliseconds > 0)
+        hang_up(process);
+    maker_session_kill(process->session, grace_milliseconds);
 }
 
 /* ---- what the process-maker says ---- */

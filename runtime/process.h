@@ -22,6 +22,10 @@ enum {
 
 struct process_table *process_table_new(struct service *service);
 
+/* Before every process is asked to end: an interactive shell ignores TERM, but not that its
+ * terminal is gone. */
+void process_hang_up_all(struct process_table *table);
+
 /* Operations; each answers or fails the stream, now or later. */
 void process_exec(struct exchange_stream *stream,
                   const Openshell__Sandbox__Protocol__V1__Exec *exec);

@@ -396,6 +396,8 @@ void boundary_terminate(struct exchange_stream *stream,
     service->exit_status = EXIT_SUCCESS;
     log_info("terminating the boundary, grace %lld ms", (long long)grace);
     owner_lock_end(service->options.lock, OWNER_ENDED_STOPPED);
+    if (grace > 0)
+        process_hang_up_all(service->processes);
     maker_terminate(service->options.maker, (unsigned)grace);
 }
 

@@ -454,6 +454,25 @@ static void test_stop_is_graceful(void **state)
     assert_true(clock_monotonic_milliseconds() - before < 1900); /* did not wait for the grace */
 }
 
+/* An interactive shell ignores TERM: it is told that its terminal is gone. */
+static void test_stop_of_a_shell_on_a_terminal(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->supervisor.main.terminal = true;
+    fixture->supervisor.stop_grace_milliseconds = 20000;
+    fixture_start(fixture, ARGV(NULL)); /* the login shell */
+    struct fixture_exec exec = {0};
+    fixture_exec_begin(fixture, &exec, ARGV((char *)"unused"), attach_main);
+    FIXTURE_RUN_UNTIL(fixture, exec.output.length > 0); /* its prompt: it has set up its signals */
+    int64_t before = clock_monotonic_milliseconds();
+    kill(fixture->supervisor_process, SIGTERM);
+    struct fixture_end end;
+    fixture_wait_end(fixture, &end);
+    assert_string_equal(end.runtime.ended, "stopped");
+    assert_true(clock_monotonic_milliseconds() - before < 10000);
+    fixture_exec_free(&exec);
+}
+
 static void test_loss_of_the_supervisor_ends_everything(void **state)
 {
     struct fixture *fixture = *state;
@@ -566,6 +585,7 @@ int main(int argc, char **argv)
         TEST(test_gateway_comes_back),
         TEST(test_signal_reconnects_at_once),
         TEST(test_stop_is_graceful),
+        TEST(test_stop_of_a_shell_on_a_terminal),
         TEST(test_loss_of_the_supervisor_ends_everything),
         TEST(test_loss_of_the_runtime_ends_the_supervisor),
         TEST(test_runtime_ends_at_once_when_told),
