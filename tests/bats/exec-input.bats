@@ -132,6 +132,11 @@ ends_quickly()
         interrupted 400 "$signal" "$PRODUCT/bin/openshell" sandbox exec job -- sleep "${NAP}1"
         wait_for 5 eval '[ -z "$(sleepers "${NAP}1")" ]'
     done
+    local i
+    for i in $(seq 20); do
+        interrupted "$((i * 7))" KILL "$PRODUCT/bin/openshell" sandbox exec job -- sleep "${NAP}1"
+    done
+    wait_for 5 eval '[ -z "$(sleepers "${NAP}1")" ]'
     interrupted 400 KILL "$PRODUCT/bin/openshell" sandbox exec --keep-running job -- sleep "${NAP}2"
     sleep 2.5
     [ -n "$(sleepers "${NAP}2")" ]

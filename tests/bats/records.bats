@@ -23,6 +23,16 @@ selected()
     expect "$(openshell sandbox get a -o json | json "d['labels']['team']")" red
 }
 
+@test "a new sandbox is in a list with its label at once, each time" {
+    local i
+    for i in $(seq 20); do
+        create "r$i" --label "k=$i"
+        expect "$(selected "k=$i")" "r$i"
+        openshell sandbox delete "r$i"
+        expect "$(selected "k=$i")" ""
+    done
+}
+
 @test "labels: limits and the alphabet are checked, the message names label and limit" {
     local long bad
     printf -v long 'a%.0s' $(seq 63)

@@ -185,3 +185,32 @@ load helper
     openshell gateway stop
     run -0 openshell gateway stop
 }
+
+@test "stop and delete end what runs in an exec, and its client says so" {
+    local verb
+    for verb in stop delete; do
+        create "job$verb"
+        openshell sandbox exec "job$verb" -- sleep "${NAP}1" >"out" 2>"err" &
+        wait_for 5 eval '[ -n "$(sleepers "${NAP}1")" ]'
+        openshell sandbox "$verb" "job$verb"
+        local status=0
+        wait %1 || status=$?
+        ((status != 0))
+        [ -s err ]
+        expect "$(sleepers "${NAP}1")" ""
+    done
+}
+
+@test "create and delete of one name at the same time leave no half sandbox" {
+    local i
+    for i in $(seq 10); do
+        openshell sandbox create --name "race$i" --detach >/dev/null 2>&1 &
+        sleep "0.0$((i * 3 % 10))"
+        openshell sandbox delete "race$i" >/dev/null 2>&1 || true
+        wait || true
+        openshell sandbox delete "race$i" >/dev/null
+    done
+    wait_for 5 eval '[ -z "$(names)" ]'
+    wait_for 5 eval '[ -z "$(in_our_mounts)" ]'
+    wait_for 5 eval '[ -z "$(ls -A "$RUN/sandboxes")" ]'
+}
