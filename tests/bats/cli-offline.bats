@@ -192,8 +192,8 @@ status_field()
     for f in /proc/$$/fd/*; do echo "${f##*/} $(readlink "$f")"; done
     echo "cwd: $(readlink /proc/$$/cwd)"
     echo "session: $(cut -d ' ' -f 6 /proc/$$/stat) $$"
-    grep SigIgn /proc/$$/status
-    grep SigBlk /proc/$$/status
+    grep SigIgn /proc/self/status
+    grep SigBlk /proc/self/status
 } >"$XDG_STATE_HOME/seen"
 exit 1
 END
