@@ -90,7 +90,7 @@ load helper
         run openshell sandbox exec job --env "$bad" -- touch /sandbox/ran
         ((status == 1 || status == 2))
     done
-    run -1 openshell sandbox exec job -- ls /sandbox/ran /tmp/pwn
+    run -1 openshell sandbox exec job -- test -e /sandbox/ran -o -e /tmp/pwn
 }
 
 @test "two creates with one name: exactly one wins, the other is told" {
