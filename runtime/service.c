@@ -18,7 +18,7 @@
 #include "runtime/process.h"
 
 enum {
-    DIAL_MILLISECONDS = 10 * 1000, /* how long the supervisor's socket may be missing */
+    DIAL_MILLISECONDS = 3 * 1000, /* how long the supervisor's socket may be missing */
     DIAL_PAUSE_MILLISECONDS = 20,
     FLUSH_MILLISECONDS = 200, /* for last frames, once everything is over */
 };

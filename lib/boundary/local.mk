@@ -16,6 +16,7 @@ if HAVE_CMOCKA
 boundary_ldadd = libboundary.a libproto.a libbase.a $(PROTOBUF_C_STATIC) $(JANSSON_STATIC) \
 	-l:libcrypto.a $(UV_STATIC) -lpthread $(CMOCKA_LIBS)
 boundary_tests = \
+	tests/unit/test_boundary_frames \
 	tests/unit/test_boundary_negotiation \
 	tests/unit/test_boundary_owner_lock \
 	tests/unit/test_launch \
@@ -23,6 +24,11 @@ boundary_tests = \
 	tests/unit/test_session_token
 check_PROGRAMS += $(boundary_tests)
 TESTS += $(boundary_tests)
+tests_unit_test_boundary_frames_SOURCES = \
+	tests/unit/test_boundary_frames.c tests/unit/boundary_frames.inc
+tests_unit_test_boundary_frames_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_boundary_frames_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit
+tests_unit_test_boundary_frames_LDADD = $(boundary_ldadd)
 tests_unit_test_boundary_negotiation_SOURCES = tests/unit/test_boundary_negotiation.c
 tests_unit_test_boundary_negotiation_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_boundary_negotiation_LDADD = $(boundary_ldadd)

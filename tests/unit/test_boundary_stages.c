@@ -1,5 +1,5 @@
 /* The order of a boundary's life on both sides: the runtime's stages, and the supervisor's handles,
- * which are used up by their transitions. */
+ * which are used up by their transitions; and the pauses between attempts to reach the gateway. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include "boundary/failure.h"
 #include "runtime/stage.h"
 #include "supervisor/boundary_internal.h"
+#include "supervisor/gateway_link.h"
 
 /* Rows: operations in the order of the enum; columns: closed, opened, bound, ready, running,
  * terminated. '.': refused; '=': allowed, stays; a letter: allowed, leads there. */
@@ -112,11 +113,21 @@ static void test_handles_are_used_up(void **state)
     }
 }
 
+static void test_pauses_between_attempts(void **state)
+{
+    (void)state;
+    static const uint64_t EXPECTED_PAUSES[] = {20, 40, 80, 160, 250, 250};
+    for (unsigned attempt = 1; attempt <= 6; attempt++)
+        assert_int_equal(gateway_backoff(attempt), EXPECTED_PAUSES[attempt - 1]);
+    assert_int_equal(gateway_backoff(UINT32_MAX), 250);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_operation_in_each_stage),
         cmocka_unit_test(test_handles_are_used_up),
+        cmocka_unit_test(test_pauses_between_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
