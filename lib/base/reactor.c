@@ -50,6 +50,7 @@ struct reactor_timer {
 struct reactor_watch {
     struct reactor *reactor;
     uv_poll_t handle;
+    int events; /* waited for */
     void (*function)(int events, void *argument);
     void *argument;
 };
@@ -363,13 +364,15 @@ struct reactor_watch *reactor_watch_start(struct reactor *reactor, int descripto
     watch->reactor = reactor;
     watch->function = function;
     watch->argument = argument;
-    if (events != 0)
-        uv_poll_start(&watch->handle, events, on_poll);
+    reactor_watch_update(watch, events);
     return watch;
 }
 
 void reactor_watch_update(struct reactor_watch *watch, int events)
 {
+    if (events == watch->events)
+        return; /* libuv would tell the kernel all the same */
+    watch->events = events;
     if (events == 0)
         uv_poll_stop(&watch->handle);
     else

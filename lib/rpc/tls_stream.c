@@ -39,6 +39,8 @@ struct tls_stream {
     struct pending inward;       /* from the peer to gRPC */
     struct pending outward;
     int wanted; /* UV_READABLE and UV_WRITABLE: what the session waits for on the socket */
+    bool socket_readable; /* for all we know; a read that came back short says no */
+    bool inner_readable;
     bool peer_ended;
     bool inner_ended;
     bool peer_hung; /* gone, while what it sent is not delivered yet */
@@ -49,11 +51,6 @@ struct tls_stream {
 
 /* ---- the socket below OpenSSL: as its own, without SIGPIPE ---- */
 
-static int socket_of(BIO *bio)
-{
-    return (int)(intptr_t)BIO_get_data(bio);
-}
-
 static void set_retry(BIO *bio, int flag)
 {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
@@ -63,7 +60,8 @@ static void set_retry(BIO *bio, int flag)
 static int bio_write(BIO *bio, const char *data, int length)
 {
     BIO_clear_retry_flags(bio);
-    ssize_t count = send(socket_of(bio), data, (size_t)length, MSG_NOSIGNAL);
+    struct tls_stream *stream = BIO_get_data(bio);
+    ssize_t count = send(stream->socket, data, (size_t)length, MSG_NOSIGNAL);
     if (count < 0)
         set_retry(bio, BIO_FLAGS_WRITE);
     return (int)count;
@@ -72,11 +70,18 @@ static int bio_write(BIO *bio, const char *data, int length)
 static int bio_read(BIO *bio, char *data, int length)
 {
     BIO_clear_retry_flags(bio);
-    ssize_t count = recv(socket_of(bio), data, (size_t)length, 0);
+    struct tls_stream *stream = BIO_get_data(bio);
+    ssize_t count = -1;
+    errno = EAGAIN;
+    if (stream->socket_readable)
+        count = recv(stream->socket, data, (size_t)length, 0);
     if (count < 0)
         set_retry(bio, BIO_FLAGS_READ);
     else if (count == 0)
         BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    /* An end is told again, so nothing is lost by waiting for it. */
+    if (count < length)
+        stream->socket_readable = false;
     return (int)count;
 }
 
@@ -94,7 +99,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
     }
 }
 
-static BIO *new_bio(int descriptor)
+static BIO *new_bio(struct tls_stream *stream)
 {
     static BIO_METHOD *method;
     if (method == NULL) {
@@ -108,7 +113,7 @@ static BIO *new_bio(int descriptor)
     BIO *bio = BIO_new(method);
     if (bio == NULL)
         memory_exhausted();
-    BIO_set_data(bio, (void *)(intptr_t)descriptor);
+    BIO_set_data(bio, stream);
     BIO_set_init(bio, 1);
     return bio;
 }
@@ -222,7 +227,11 @@ static size_t write_session(struct tls_stream *stream, const unsigned char *data
 
 static size_t read_inner(struct tls_stream *stream)
 {
+    if (!stream->inner_readable)
+        return 0;
     ssize_t count = recv(stream->inner, scratch, CHUNK, 0);
+    if (count < CHUNK)
+        stream->inner_readable = false;
     if (count > 0)
         return (size_t)count;
     if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
@@ -329,6 +338,7 @@ static void on_inside(int events, void *argument)
 {
     struct tls_stream *stream = argument;
     stream->inner_hung |= (events & UV_DISCONNECT) != 0;
+    stream->inner_readable |= (events & (UV_READABLE | UV_DISCONNECT)) != 0;
     pump(stream);
 }
 
@@ -416,6 +426,7 @@ static void on_outside(int events, void *argument)
 {
     struct tls_stream *stream = argument;
     stream->peer_hung |= (events & UV_DISCONNECT) != 0;
+    stream->socket_readable |= (events & (UV_READABLE | UV_DISCONNECT)) != 0;
     if (stream->inner < 0)
         handshake(stream);
     else
@@ -443,7 +454,7 @@ struct tls_stream *tls_stream_start(struct reactor *reactor, int descriptor,
     stream->socket = descriptor;
     stream->inner = -1;
     if (check_options(options, error))
-        stream->session = tls_session_new(options, &stream->check, new_bio(descriptor), error);
+        stream->session = tls_session_new(options, &stream->check, new_bio(stream), error);
     /* A client speaks first: a new socket is writable. */
     if (stream->session != NULL)
         stream->outside =

@@ -348,6 +348,95 @@ static void closing_one_end_closes_the_other_after_the_data(void **state)
     assert_int_equal(read(pair->server.descriptor, text, sizeof(text)), 0);
 }
 
+/* gRPC on top, and the streams below go away with its connection. */
+static void calls_pass_through(void **state)
+{
+    struct pair *pair = *state;
+    connect_both(pair);
+    struct fixture fixture = {.reactor = pair->reactor};
+    struct rpc_connection_events events = {fixture_closed, &fixture};
+    struct arena *arena = arena_new(0);
+    struct error error = {0};
+    fixture.runtime = rpc_runtime_new(pair->reactor, NULL);
+    fixture.server = rpc_server_new(fixture.runtime, fixture_authorize, &fixture);
+    rpc_server_handle(fixture.server, &HEALTH, respond_health);
+    struct rpc_connection *connection =
+        rpc_server_accept(fixture.server, pair->server.descriptor, 0, &events, &error);
+    assert_non_null(connection);
+    assert_false(rpc_connection_peer(connection, NULL, NULL, NULL));
+    fixture.channel = rpc_channel_new(fixture.runtime, pair->client.descriptor, &error);
+    pair->server.descriptor = pair->client.descriptor = -1;
+    for (int i = 0; i < 100; i++)
+        assert_non_null(ask_health(&fixture, arena, &error));
+    rpc_channel_free(fixture.channel);
+    RUN_UNTIL(pair, pair->client.closed && pair->server.closed && fixture.connections_closed);
+    rpc_server_free(fixture.server);
+    rpc_runtime_free(fixture.runtime);
+    arena_free(arena);
+}
+
+static void peers_that_vanish_close_the_stream(void **state)
+{
+    struct pair *pair = *state;
+    connect_both(pair);
+    tls_stream_close(pair->client.stream);
+    pair->client.stream = NULL;
+    RUN_UNTIL(pair, pair->server.closed);
+    assert_int_equal(pair->client.closed, 0);
+}
+
+static size_t read_all(int descriptor)
+{
+    char text[4096];
+    size_t total = 0;
+    for (ssize_t count; (count = read(descriptor, text, sizeof(text))) > 0;)
+        total += (size_t)count;
+    return total;
+}
+
+/* What nobody reads stays within the buffers of the sockets and the pump. */
+static void slow_readers_stall_the_pump(void **state)
+{
+    struct pair *pair = *state;
+    static char chunk[64 * 1024];
+    connect_both(pair);
+    size_t written = 0, before;
+    bool over = false;
+    do {
+        before = written;
+        struct reactor_timer *pause = reactor_timer_start(pair->reactor, 50, 0, pass_time, &over);
+        for (over = false; !over;) {
+            ssize_t count = write(pair->client.descriptor, chunk, sizeof(chunk));
+            written += count > 0 ? (size_t)count : 0;
+            reactor_run_once(pair->reactor);
+        }
+        reactor_timer_cancel(pause);
+    } while (written != before && written < 64u * 1024 * 1024);
+    print_message("nobody reads: %zu KiB under way\n", written / 1024);
+    assert_true(written < 2 * 1024 * 1024);
+    /* And all of it arrives. */
+    size_t arrived = 0;
+    RUN_UNTIL(pair, (arrived += read_all(pair->server.descriptor)) == written);
+}
+
+static void nobody_waits_for_a_reader_that_is_stuck(void **state)
+{
+    struct pair *pair = *state;
+    static char chunk[64 * 1024];
+    connect_both(pair);
+    for (int i = 0; i < 100; i++) {
+        while (write(pair->client.descriptor, chunk, sizeof(chunk)) > 0)
+            ;
+        struct reactor_timer *tick =
+            reactor_timer_start(pair->reactor, 1, 0, pass_time, &pair->timed_out);
+        reactor_run_once(pair->reactor);
+        reactor_timer_cancel(tick);
+    }
+    close(pair->client.descriptor);
+    pair->client.descriptor = -1;
+    RUN_UNTIL(pair, pair->client.closed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +453,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(silence_times_out, setup, teardown),
         cmocka_unit_test_setup_teardown(closing_one_end_closes_the_other_after_the_data, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(calls_pass_through, setup, teardown),
+        cmocka_unit_test_setup_teardown(peers_that_vanish_close_the_stream, setup, teardown),
+        cmocka_unit_test_setup_teardown(slow_readers_stall_the_pump, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_waits_for_a_reader_that_is_stuck, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
