@@ -16,7 +16,7 @@ import time
 import unittest
 
 import grpc
-from openshell import DeletionOutcome, GatewayError, SandboxClient, SandboxError
+from openshell import DeletionOutcome, GatewayError, SandboxClient, SandboxError, WorkspaceClient
 from openshell._proto import openshell_pb2
 
 PRODUCT = pathlib.Path(os.environ["OPENSHELL_TEST_PRODUCT"])
@@ -55,8 +55,12 @@ class Sdk(unittest.TestCase):
     def made(self, name, **options):
         """A sandbox that is ready, and deleted after the test."""
         self.client.create(name=name, **DEFAULT, **options)
-        self.addCleanup(self.client.delete, name, allow_missing=True, **DEFAULT)
+        self.addCleanup(self.removed, name)
         return self.client.wait_ready(name, timeout_seconds=30, **DEFAULT)
+
+    def removed(self, name):
+        self.client.delete(name, allow_missing=True, **DEFAULT)
+        self.client.wait_deleted(name, timeout_seconds=20, **DEFAULT)
 
     def test_health(self):
         health = self.client.health()
@@ -65,7 +69,7 @@ class Sdk(unittest.TestCase):
 
     def test_create_wait_get(self):
         created = self.client.create(name="one", labels={"team": "red"}, **DEFAULT)
-        self.addCleanup(self.client.delete, "one", allow_missing=True, **DEFAULT)
+        self.addCleanup(self.removed, "one")
         self.assertTrue(created.id)
         self.assertEqual((created.name, created.workspace), ("one", "default"))
         self.assertEqual(dict(created.labels), {"team": "red"})
@@ -82,13 +86,15 @@ class Sdk(unittest.TestCase):
 
     def test_generated_name(self):
         created = self.client.create(**DEFAULT)
-        self.addCleanup(self.client.delete, created.name, **DEFAULT)
+        self.addCleanup(self.removed, created.name)
         self.assertRegex(created.name, r"^[a-z0-9]+(-[a-z0-9]+)+$")
 
     def test_list(self):
         for name in ("l1", "l2", "l3"):
             self.made(name, labels={"of": "list"})
-        names = [s.name for s in self.client.list(label_selector="of=list", page_size=2, **DEFAULT)]
+        pages = list(self.client.list(label_selector="of=list", page_size=2, **DEFAULT))
+        self.assertEqual([len(page.items) for page in pages], [2, 1])
+        names = [s.name for page in pages for s in page.items]
         self.assertEqual(sorted(names), ["l1", "l2", "l3"])
         everywhere = self.client.list_all_for_all_workspaces(label_selector="of=list")
         self.assertEqual({s.name for s in everywhere}, set(names))
@@ -141,7 +147,7 @@ class Sdk(unittest.TestCase):
     def test_main_command_that_ends(self):
         spec = openshell_pb2.SandboxSpec(command=["true"])
         self.client.create(name="ended", spec=spec, **DEFAULT)
-        self.addCleanup(self.client.delete, "ended", **DEFAULT)
+        self.addCleanup(self.removed, "ended")
         ended = self.client.wait_ready("ended", timeout_seconds=30, **DEFAULT)
         deadline = time.monotonic() + 10
         while ended.phase != openshell_pb2.SANDBOX_PHASE_COMPLETED:
@@ -150,7 +156,7 @@ class Sdk(unittest.TestCase):
         self.assertEqual(ended.status.exit_code, 0)
         spec = openshell_pb2.SandboxSpec(command=["sh", "-c", "exit 3"])
         self.client.create(name="failed", spec=spec, **DEFAULT)
-        self.addCleanup(self.client.delete, "failed", **DEFAULT)
+        self.addCleanup(self.removed, "failed")
         with self.assertRaises(SandboxError):
             while True:
                 self.assertLess(time.monotonic(), deadline + 20)
@@ -202,9 +208,9 @@ class Sdk(unittest.TestCase):
 
     def test_what_is_not_built_yet_says_so(self):
         with self.assertRaises(GatewayError) as caught:
-            self.client.providers().list(**DEFAULT).all()
+            WorkspaceClient.from_sandbox_client(self.client).create("another")
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        self.assertIn("ListProviders", caught.exception.details())
+        self.assertIn("CreateWorkspace", caught.exception.details())
 
     def test_exec_that_its_client_leaves_is_ended(self):
         self.made("x")
