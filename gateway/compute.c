@@ -72,8 +72,10 @@ static enum lifecycle_event event_after(const struct perform *perform, bool well
 static void record_outcome(struct perform *perform, const struct error *error)
 {
     struct driver *driver = perform->gateway->driver;
+    const struct live_sandbox *live = live_find(perform->gateway, perform->sandbox_id);
     struct lifecycle_facts facts = {
         .text = error != NULL ? error->message : NULL,
+        .session_connected = live != NULL && live->session != NULL,
         .compute_running = driver->class->running(driver, perform->sandbox_id),
     };
     transition_apply(perform->gateway, perform->sandbox_id, event_after(perform, error == NULL),

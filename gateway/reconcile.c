@@ -93,10 +93,20 @@ static void apply(struct gateway *gateway, const char *id, enum lifecycle_event 
     transition_run_wait(transition);
 }
 
-/* A sandbox that had its result keeps it, whatever became of its processes. */
-static bool has_result(const Openshell__V1__Sandbox *sandbox)
+/* What happened to a sandbox whose processes are gone. One that had its result keeps it; an error's
+ * clean-up may have been cut short, and is over now. */
+static void record_end(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox,
+                       const struct driver_end *end, struct lifecycle_facts *facts)
 {
-    return sandbox->status->phase == PHASE(COMPLETED) || sandbox->status->phase == PHASE(ERROR);
+    enum lifecycle_event event = LIFECYCLE_BACKEND_MISSING;
+    if (sandbox->status->phase == PHASE(COMPLETED))
+        return;
+    if (sandbox->status->phase != PHASE(ERROR)) {
+        event = compute_event_of_end(end, sandbox->status->phase == PHASE(READY), facts);
+        log_info("sandbox %s ('%s') ended meanwhile: %s", sandbox->metadata->id,
+                 sandbox->metadata->name, lifecycle_event_name(event));
+    }
+    apply(gateway, sandbox->metadata->id, event, facts);
 }
 
 static void take_over(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox)
@@ -113,12 +123,8 @@ static void take_over(struct gateway *gateway, const Openshell__V1__Sandbox *san
     } else if (start_was_cut_short(sandbox, &end)) {
         log_info("sandbox %s ('%s') is started again", id, sandbox->metadata->name);
         operation_submit_own(gateway, id, run_start, NULL);
-    } else if (!has_result(sandbox)) {
-        enum lifecycle_event event =
-            compute_event_of_end(&end, sandbox->status->phase == PHASE(READY), &facts);
-        log_info("sandbox %s ('%s') ended meanwhile: %s", id, sandbox->metadata->name,
-                 lifecycle_event_name(event));
-        apply(gateway, id, event, &facts);
+    } else {
+        record_end(gateway, sandbox, &end, &facts);
     }
 }
 

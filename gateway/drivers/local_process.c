@@ -17,7 +17,7 @@
 #include "boundary/owner_lock.h"
 
 enum {
-    CHILD_ENVIRONMENT_MAX = 4,
+    CHILD_ENVIRONMENT_MAX = 5,
     FIRST_SAFE_DESCRIPTOR = 10,
     ADOPT_TRIES = 10,
     ADOPT_PAUSE_MILLISECONDS = 20,
@@ -79,7 +79,8 @@ void local_process_forget(struct local_process *process)
 /* The clean environment of a child: nothing secret, nothing of the caller's but these. */
 static void child_environment(char *ret_environment[CHILD_ENVIRONMENT_MAX])
 {
-    static const char *const passed[] = {"PATH", "OPENSHELL_EXEC_PATH", "LANG"};
+    static const char *const passed[] = {"PATH", "OPENSHELL_EXEC_PATH", "LANG",
+                                         "OPENSHELL_LOG_LEVEL"};
     size_t count = 0;
     for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
         const char *value = getenv(passed[i]);
