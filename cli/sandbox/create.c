@@ -26,6 +26,9 @@ enum terminal_choice { TERMINAL_AUTO, TERMINAL_YES, TERMINAL_NO };
 
 enum {
     PROVISION_SECONDS = 300,
+    /* A program that ends at once, mistyped or missing a library, ends a moment after its sandbox
+     * became ready: what is worth waiting, in milliseconds, to say so. */
+    END_AT_ONCE = 200,
     /* After Ctrl-C, in milliseconds: how long to wait for the name of what was made. */
     LAST_ANSWER_PATIENCE = 2000,
 };
@@ -321,13 +324,16 @@ static int conclude(const Openshell__V1__Sandbox *sandbox, const char *program,
 }
 
 static const Openshell__V1__Sandbox *await(struct connection *connection, const char *name,
-                                           int64_t patience, struct error *error)
+                                           bool runs_program, int64_t patience, struct error *error)
 {
     const struct watch watch = {.sandbox = name,
                                 .patience = patience,
                                 .restart_patience = true,
                                 .wait_for_end = given.no_keep && !given.detach};
     const Openshell__V1__Sandbox *sandbox = watch_wait(connection, &watch, error);
+    if (sandbox != NULL && runs_program && !given.detach &&
+        sandbox_outcome(sandbox, NULL) == SANDBOX_READY)
+        sandbox = watch_linger(connection, name, END_AT_ONCE, error);
     if (sandbox == NULL && interrupt_number() != 0)
         leave(connection, name, error);
     else if (sandbox == NULL && failure_is(error, CLIENT_REASON_TIMED_OUT))
@@ -396,10 +402,11 @@ static int run(const struct invocation *invocation, struct error *error)
     const char *name = sandbox_name(creation.response->sandbox);
     if (!given.no_keep)
         last_sandbox_note(connection.gateway.name, name);
-    const Openshell__V1__Sandbox *sandbox = await(&connection, name, patience, error);
+    const char *program = invocation->trailing_count > 0 ? invocation->trailing[0] : NULL;
+    const Openshell__V1__Sandbox *sandbox =
+        await(&connection, name, program != NULL, patience, error);
     if (sandbox == NULL)
         return -1;
-    const char *program = invocation->trailing_count > 0 ? invocation->trailing[0] : NULL;
     int code = conclude(sandbox, program, creation.response, error);
     return finish(&connection, name, code, error);
 }
@@ -410,8 +417,9 @@ const struct command command_sandbox_create = {
         "Creates a sandbox and runs a program in it, its main process: a shell where none is\n"
         "given. Waits until the sandbox is ready or its program has ended, without news for\n"
         "$OPENSHELL_PROVISION_TIMEOUT seconds at most (300). Exits with 0 when it is ready,\n"
-        "and with the program's own code when that has ended. The sandbox stays until it is\n"
-        "deleted; with --no-keep and without --detach, it is deleted when the program ends.",
+        "and with the program's own code when that ended at once. The sandbox stays until it\n"
+        "is deleted; with --no-keep and without --detach, this command waits for the end of\n"
+        "the program, exits with its code, and deletes the sandbox.",
     .examples = "  openshell sandbox create --name demo --detach\n"
                 "  openshell sandbox create --no-keep -- make check\n"
                 "  openshell sandbox create --from ./rootfs --label team=red -- /bin/agent",

@@ -97,12 +97,12 @@ static bool has_ended_well(const struct connection *connection, const struct str
 {
     if (interrupt_number() != 0)
         return failure_set(error, CLIENT_REASON_INTERRUPTED, "interrupted");
-    if (stream->timed_out)
+    if (stream->timed_out && !stream->until_not_ready)
         return failure_set(error, CLIENT_REASON_TIMED_OUT, "sandbox '%s' %s for %lld seconds",
                            watch->sandbox,
                            watch->restart_patience ? "made no progress" : "was waited for",
                            (long long)watch->patience / 1000);
-    if (!stream->enough && stream->status.code != ERROR_OK) {
+    if (!stream->enough && !stream->timed_out && stream->status.code != ERROR_OK) {
         error_copy(error, &stream->status);
         connection_check(connection, error);
         failure_about(error, watch->sandbox);
@@ -123,7 +123,7 @@ static const Openshell__V1__Sandbox *watch_once(struct connection *connection,
     stream.reactor = connection->reactor;
     stream.patience = (uint64_t)watch->patience;
     stream.restart_patience = watch->restart_patience;
-    if (watch->patience > 0 && !until_not_ready)
+    if (watch->patience > 0)
         restart_timer(&stream);
     run(connection, call, &stream);
     reactor_timer_cancel(stream.timer);
@@ -135,6 +135,13 @@ static const Openshell__V1__Sandbox *watch_once(struct connection *connection,
     return newest;
 }
 
+const Openshell__V1__Sandbox *watch_linger(struct connection *connection, const char *sandbox,
+                                           int64_t milliseconds, struct error *error)
+{
+    const struct watch watch = {.sandbox = sandbox, .patience = milliseconds};
+    return watch_once(connection, &watch, true, error);
+}
+
 const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const struct watch *watch,
                                          struct error *error)
 {
@@ -143,7 +150,7 @@ const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const st
         if (state == NULL || !watch->wait_for_end || sandbox_outcome(state, NULL) != SANDBOX_READY)
             return state;
         /* Ready ends the first kind of watching; the second kind ends with readiness. */
-        state = watch_once(connection, watch, true, error);
+        state = watch_linger(connection, watch->sandbox, 0, error);
         if (state == NULL || sandbox_outcome(state, NULL) == SANDBOX_ENDED)
             return state;
     }

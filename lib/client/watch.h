@@ -24,6 +24,11 @@ struct watch {
 const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const struct watch *watch,
                                          struct error *error);
 
+/* Goes on watching a sandbox that is ready, for this many milliseconds, and returns as soon as it
+ * is not ready any more. The newest state in either case; NULL as watch_wait. */
+const Openshell__V1__Sandbox *watch_linger(struct connection *connection, const char *sandbox,
+                                           int64_t milliseconds, struct error *error);
+
 /* The patience in an environment variable of seconds, or the fallback: milliseconds; -1 with a
  * usage error for something else than a number. */
 int64_t watch_patience(const char *variable, int fallback_seconds, struct error *error);
