@@ -12,6 +12,7 @@
 #include "gateway/lifecycle.h"
 #include "gateway/live.h"
 #include "gateway/records.h"
+#include "gateway/retention.h"
 #include "gateway/sessions.h"
 #include "gateway/transition.h"
 
@@ -134,6 +135,7 @@ static void reconcile_sandbox(struct gateway *gateway, const Openshell__V1__Sand
     struct driver_end end;
     host_ids_note(gateway->host_ids, sandbox);
     deadlines_note(gateway, id, lifecycle_next_deadline(sandbox));
+    retention_consider(gateway, sandbox);
     switch (sandbox->status->phase) {
     case PHASE(STOPPED):
         break;

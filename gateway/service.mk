@@ -34,6 +34,7 @@ libgateway_a_SOURCES = \
 	gateway/options.c gateway/options.h \
 	gateway/reconcile.c gateway/reconcile.h \
 	gateway/relay.c gateway/relay.h \
+	gateway/retention.c gateway/retention.h \
 	gateway/server.c gateway/server.h \
 	gateway/sessions.c gateway/sessions.h \
 	gateway/transition.c gateway/transition.h \

@@ -163,7 +163,7 @@ static void connected(struct transition *transition, const struct error *error, 
     session->deciding = false;
     bool gone = session->call == NULL || rpc_call_cancelled(session->call);
     if (error != NULL && !gone) {
-        log_info("sandbox %s: session refused: %s", session->sandbox_id, error->message);
+        log_debug("sandbox %s: session refused: %s", session->sandbox_id, error->message);
         rpc_call_fail(session->call, error);
     } else if (error == NULL && !gone) {
         attach(session);

@@ -7,7 +7,9 @@
 #include "gateway/compute.h"
 #include "gateway/deadlines.h"
 #include "gateway/live.h"
+#include "gateway/host_ids.h"
 #include "gateway/records.h"
+#include "gateway/retention.h"
 #include "gateway/sessions.h"
 #include "gateway/watch.h"
 
@@ -40,12 +42,28 @@ static bool work(struct store_transaction *store, void *argument, struct error *
            record_save_sandbox(store, transition->arena, sandbox, error);
 }
 
+/* What a record that is gone held. */
+static void forget(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox)
+{
+    struct live_sandbox *live = live_find(gateway, sandbox->metadata->id);
+    host_ids_give(gateway->host_ids, sandbox);
+    if (live == NULL)
+        return;
+    reactor_timer_cancel(live->retention);
+    live->retention = NULL;
+    live_release(live);
+}
+
 void transition_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox,
                         bool removed)
 {
     const char *id = sandbox->metadata->id;
     deadlines_note(gateway, id, removed ? 0 : lifecycle_next_deadline(sandbox));
     watch_publish(gateway, sandbox, removed);
+    if (removed)
+        forget(gateway, sandbox);
+    else
+        retention_consider(gateway, sandbox);
 }
 
 static void transition_free(struct transition *transition)
