@@ -361,6 +361,17 @@ static int finish(struct connection *connection, const char *name, int code, str
     return -1;
 }
 
+struct used {
+    const char *gateway;
+    const char *sandbox;
+};
+
+static void note_used(void *argument)
+{
+    const struct used *used = argument;
+    last_sandbox_note(used->gateway, used->sandbox);
+}
+
 static void refused(struct creation *creation, struct error *error)
 {
     error_copy(error, &creation->error);
@@ -400,8 +411,10 @@ static int run(const struct invocation *invocation, struct error *error)
         return -1;
     }
     const char *name = sandbox_name(creation.response->sandbox);
+    /* Once the wait has begun: a file system may be slow. */
+    struct used used = {.gateway = connection.gateway.name, .sandbox = name};
     if (!given.no_keep)
-        last_sandbox_note(connection.gateway.name, name);
+        reactor_timer_start(connection.reactor, 1, 0, note_used, &used);
     const char *program = invocation->trailing_count > 0 ? invocation->trailing[0] : NULL;
     const Openshell__V1__Sandbox *sandbox =
         await(&connection, name, program != NULL, patience, error);

@@ -1,5 +1,6 @@
 #include "client/sandbox.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -126,6 +127,14 @@ static void set_number(json_t *object, const char *key, uint64_t number)
     json_object_set_new(object, key, json_integer((json_int_t)number));
 }
 
+/* Revisions that fill 64 bits are strings: many readers of JSON take numbers as doubles. */
+static void set_revision(json_t *object, const char *key, uint64_t revision)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, revision);
+    set_text(object, key, text);
+}
+
 static void set_time(json_t *object, const char *key, const Google__Protobuf__Timestamp *time)
 {
     char text[32];
@@ -209,8 +218,8 @@ static json_t *admission_document(const Openshell__V1__SandboxConfigurationAdmis
     set_text(entry, "error", admission->error);
     set_number(entry, "policy_version", admission->policy_version);
     set_text(entry, "policy_hash", admission->policy_hash);
-    set_number(entry, "config_revision", admission->config_revision);
-    set_number(entry, "provider_env_revision", admission->provider_env_revision);
+    set_revision(entry, "config_revision", admission->config_revision);
+    set_revision(entry, "provider_env_revision", admission->provider_env_revision);
     return entry;
 }
 
