@@ -76,6 +76,8 @@ static void probe_gateway(struct connection *connection, struct findings *findin
     while (!probe.health_done || !probe.access_done)
         reactor_run_once(connection->reactor);
 
+    connection_check(connection, &probe.health);
+    connection_check(connection, &probe.access);
     bool answers = probe.health.code == ERROR_OK;
     findings->status = answers ? "connected" : "error";
     if (!answers)

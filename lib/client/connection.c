@@ -37,10 +37,30 @@ static int connect_socket(struct gateway *gateway, enum connection_start start, 
     return descriptor;
 }
 
+/* Connects and makes the channel. */
+static bool open_channel(struct connection *connection, int descriptor, struct error *error)
+{
+    connection->socket = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    connection->channel = rpc_channel_new(connection->runtime, descriptor, error);
+    return connection->channel != NULL;
+}
+
+static bool reopen(struct connection *connection, struct error *error)
+{
+    if (connection->socket >= 0)
+        close(connection->socket);
+    /* NULL where reopening failed before. */
+    rpc_channel_free(connection->channel);
+    connection->channel = NULL;
+    connection->socket = -1;
+    int descriptor = connect_socket(&connection->gateway, connection->start, error);
+    return descriptor >= 0 && open_channel(connection, descriptor, error);
+}
+
 bool connection_open_to(struct connection *connection, const struct gateway *gateway,
                         enum connection_start start, struct error *error)
 {
-    *connection = (struct connection){.gateway = *gateway};
+    *connection = (struct connection){.gateway = *gateway, .start = start};
     int descriptor = connect_socket(&connection->gateway, start, error);
     if (descriptor < 0)
         return false;
@@ -54,9 +74,7 @@ bool connection_open_to(struct connection *connection, const struct gateway *gat
         close(descriptor);
         return false;
     }
-    connection->socket = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    connection->channel = rpc_channel_new(connection->runtime, descriptor, error);
-    if (connection->channel == NULL)
+    if (!open_channel(connection, descriptor, error))
         return false;
     connection->arena = arena_new(0);
     connection->ours = true; /* whoever listens on a Unix socket of this machine */
@@ -87,13 +105,29 @@ void connection_check(const struct connection *connection, struct error *error)
     error->code = ERROR_UNAVAILABLE;
 }
 
-const void *connection_call(struct connection *connection, const struct rpc_method *method,
-                            const ProtobufCMessage *request, struct error *error)
+static const void *call_once(struct connection *connection, const struct rpc_method *method,
+                             const ProtobufCMessage *request, struct error *error)
 {
     const struct rpc_call_options options = {.deadline = CALL_DEADLINE};
     const void *response =
         rpc_unary_wait(connection->channel, method, &options, request, connection->arena, error);
     if (response == NULL)
         connection_check(connection, error);
+    return response;
+}
+
+const void *connection_call(struct connection *connection, const struct rpc_method *method,
+                            const ProtobufCMessage *request, struct error *error)
+{
+    struct error own = {0};
+    const void *response = call_once(connection, method, request, &own);
+    if (response == NULL && failure_is(&own, CLIENT_REASON_CONNECTION_LOST)) {
+        error_clear(&own);
+        if (reopen(connection, &own))
+            response = call_once(connection, method, request, &own);
+    }
+    if (response == NULL)
+        error_copy(error, &own);
+    error_clear(&own);
     return response;
 }

@@ -16,20 +16,21 @@ enum {
     CALL_DEADLINE = 60 * 1000, /* milliseconds; for calls that have one answer */
 };
 
+enum connection_start {
+    CONNECTION_START,   /* start the local gateway where it is needed (decision P18) */
+    CONNECTION_NO_START /* say that it does not run */
+};
+
 struct connection {
     struct gateway gateway;
     struct reactor *reactor;
     struct rpc_runtime *runtime;
     struct rpc_channel *channel;
+    enum connection_start start;
     int socket; /* a duplicate of the channel's, to see whether the gateway is still there */
     struct arena *arena; /* answers and requests live in it until the command ends */
     bool ours;           /* the gateway knows what we added to the contract (decision W2) */
     Openshell__Datamodel__V1__WorkspaceSelector workspace; /* for every request that takes one */
-};
-
-enum connection_start {
-    CONNECTION_START,   /* start the local gateway where it is needed (decision P18) */
-    CONNECTION_NO_START /* say that it does not run */
 };
 
 /* Chooses the gateway and connects. Nothing is freed on success: a command ends with _exit. */
@@ -40,7 +41,9 @@ bool connection_open(struct connection *connection, enum connection_start start,
 bool connection_open_to(struct connection *connection, const struct gateway *gateway,
                         enum connection_start start, struct error *error);
 
-/* One request, one answer, which lives in the connection's arena; NULL with the error. */
+/* One request, one answer, which lives in the connection's arena; NULL with the error. Only for
+ * calls that may be made twice: where the connection is lost, as to a gateway that was just ending,
+ * it is made again on a new one, once. */
 const void *connection_call(struct connection *connection, const struct rpc_method *method,
                             const ProtobufCMessage *request, struct error *error);
 
