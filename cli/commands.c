@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/command_list.h"
 #include "cli/command_table.h"
+#include "cli/describe.h"
 #include "client/failure.h"
 #include "client/interrupt.h"
 #include "client/options.h"
@@ -175,6 +176,10 @@ int main(int argc, char **argv)
     if (entry == NULL && argc > 1) {
         entry = find_entry(argv[1]);
         arguments = argv + 2;
+    }
+    if (entry == NULL && argc == 2 && strcmp(argv[1], "--describe") == 0) {
+        describe_commands(stdout);
+        _exit(finish(EXIT_SUCCESS));
     }
     if (entry == NULL) {
         fprintf(stderr, "openshell: this program is started by openshell, under the name of a "

@@ -4,8 +4,8 @@
 command_list = $(srcdir)/cli/command-list.txt
 command_generator = $(srcdir)/tools/generate-command-list.awk
 EXTRA_DIST += cli/command-list.txt tools/generate-command-list.awk
-BUILT_SOURCES += cli/command_list.c cli/command_table.c
-CLEANFILES += cli/command_list.c cli/command_table.c
+BUILT_SOURCES += cli/command_list.c cli/command_table.c cli/completion/scripts.c
+CLEANFILES += cli/command_list.c cli/command_table.c cli/completion/scripts.c
 
 cli/command_list.c: $(command_list) $(command_generator)
 	$(AM_V_GEN)$(MKDIR_P) cli && \
@@ -29,6 +29,13 @@ openshell_commands_SOURCES = \
 	cli/command_list.h \
 	cli/command_table.h \
 	cli/commands.c \
+	cli/complete.c \
+	cli/completion/bash.c \
+	cli/completion/completion.c cli/completion/completion.h \
+	cli/completion/fish.c \
+	cli/completion/zsh.c \
+	cli/completions.c \
+	cli/describe.c cli/describe.h \
 	cli/gateway/list.c \
 	cli/gateway/start.c \
 	cli/gateway/status.c \
@@ -42,7 +49,8 @@ openshell_commands_SOURCES = \
 	cli/sandbox/stop.c \
 	cli/status.c \
 	cli/whoami.c
-nodist_openshell_commands_SOURCES = cli/command_list.c cli/command_table.c
+nodist_openshell_commands_SOURCES = \
+	cli/command_list.c cli/command_table.c cli/completion/scripts.c
 openshell_commands_LDADD = libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC)
 $(openshell_commands_OBJECTS): | proto/tables.stamp
 endif

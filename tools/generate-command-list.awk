@@ -32,6 +32,7 @@ $1 == "command" && NF >= 5 {
     name = group == "" ? $3 : group "-" $3
     symbol = name
     gsub(/-/, "_", symbol)
+    sub(/^_+/, "", symbol)
     class = $4 == "main" ? "COMMAND_MAIN" : $4 == "more" ? "COMMAND_MORE" : $4 == "hidden" ? "COMMAND_HIDDEN" : ""
     if (class == "")
         fail("the class '" $4 "' is not one of main, more, hidden")

@@ -21,6 +21,8 @@ struct command {
     const char *description; /* a paragraph; lines broken as they are to be shown */
     const char *examples;    /* lines, each a command as typed; NULL: none */
     const struct option *options;
+    const char *completes; /* what each word is, for completions: kinds separated by spaces, the
+                            * last also for further words; NULL: what .usage says */
     size_t least_words;
     size_t most_words;
     bool trailing; /* takes a program to run after "--" */

@@ -43,6 +43,8 @@ struct option {
     const char *fallback;    /* the default as help shows it; NULL: none worth showing */
     const char *environment; /* variable used when the option is not given; blank counts as unset */
     const char *choices;     /* "table yaml json" */
+    const char *completes;   /* what a value is, for completions: one of the kinds of
+                              * completion_kind; NULL: what .choices and .metavar say */
     const char *conflicts;   /* long names that cannot be given too; "--" is a trailing command */
     const char *requires;    /* a long name that must be given too */
     long long minimum;
