@@ -67,6 +67,7 @@ exec-path/stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(command_list) $(comman
 	for name in $(command_names); do \
 		ln -sf ../openshell-commands "exec-path/$$name" || exit 1; \
 	done && \
+	ln -sfn ../manual exec-path/manual && \
 	touch $@
 clean-local: clean-exec-path
 clean-exec-path:

@@ -199,6 +199,60 @@ static void try_foreign(const char *group, bool ours, char **arguments)
     free(name);
 }
 
+/* ---- the manual ---- */
+
+/* Whether DIRECTORY has the page, as it was installed or compressed since. */
+static bool has_page(const char *directory, const char *section, const char *page)
+{
+    static const char *const suffixes[] = {"", ".gz", ".xz", ".bz2", ".zst"};
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        CLEANUP_FREE char *path =
+            memory_printf("%s/man%s/%s.%s%s", directory, section, page, section, suffixes[i]);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where the manual is: OPENSHELL_MAN_PATH; beside the commands in the build tree; else where it
+ * was installed. */
+static char *manual_directory(void)
+{
+    const char *chosen = getenv("OPENSHELL_MAN_PATH");
+    if (chosen != NULL && chosen[0] != '\0')
+        return memory_strdup(chosen);
+    char *beside = paths_libexec("manual");
+    if (access(beside, X_OK) == 0)
+        return beside;
+    free(beside);
+    return memory_strdup(MANDIR);
+}
+
+/* Becomes man with the page of that name. Returns when there is no such page, or no man. */
+static void open_page(const char *page)
+{
+    static const char *const sections[] = {"1", "5", "8"};
+    CLEANUP_FREE char *directory = manual_directory();
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        if (!has_page(directory, sections[i], page))
+            continue;
+        /* Ours, then the system's. */
+        CLEANUP_FREE char *path = memory_printf("%s:", directory);
+        setenv("MANPATH", path, 1);
+        execlp("man", "man", sections[i], page, (char *)NULL);
+        return;
+    }
+}
+
+/* What is no command may have a page: "config" is openshell-config(5). */
+static void open_other_page(char **words)
+{
+    if (words[1] != NULL || !is_plain(words[0]))
+        return;
+    CLEANUP_FREE char *page = memory_printf("openshell-%s", words[0]);
+    open_page(strcmp(words[0], "openshell") == 0 ? words[0] : page);
+}
+
 /* openshell help [GROUP] [VERB] */
 static int help_about(char **words)
 {
@@ -211,8 +265,11 @@ static int help_about(char **words)
         group != NULL ? find_entry(group->name, words[1]) : find_entry("", words[0]);
     if (entry == NULL && group == NULL && strcmp(words[0], "help") == 0)
         return print_help();
-    if (entry == NULL)
+    if (entry == NULL) {
+        open_other_page(words);
         return unknown_word(group, group != NULL ? words[1] : words[0]);
+    }
+    open_page(entry->executable);
     return run_entry(entry, words, "--help");
 }
 

@@ -167,7 +167,7 @@ OPENSHELL_WORKSPACE=ours"
         [[ ${lines[0]} == "usage: openshell $words"* ]]
         contains "$output" "--workspace NAME"
         # shellcheck disable=SC2086 # words
-        expect "$(openshell help $words)" "$output"
+        expect "$(OPENSHELL_MAN_PATH=$ROOT openshell help $words)" "$output"
     done < <(find "$OPENSHELL_EXEC_PATH/" -name 'openshell-*-*' -printf '%f\n'
         echo openshell-status)
 }
@@ -176,7 +176,7 @@ OPENSHELL_WORKSPACE=ours"
     local words
     for words in '' sandbox gateway 'sandbox create' 'sandbox exec' 'sandbox list' status; do
         # shellcheck disable=SC2086 # words
-        openshell help $words | awk 'length > 100 { print; bad = 1 } END { exit bad }'
+        openshell $words --help | awk 'length > 100 { print; bad = 1 } END { exit bad }'
     done
 }
 

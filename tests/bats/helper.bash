@@ -35,6 +35,7 @@ make_environment()
     export XDG_CACHE_HOME=$ROOT/cache XDG_RUNTIME_DIR=$ROOT/run
     export OPENSHELL_RUN_DIR=$ROOT/run/openshell
     export OPENSHELL_EXEC_PATH=$PRODUCT/libexec/openshell
+    export OPENSHELL_MAN_PATH=$PRODUCT/share/man
     export PATH=$PRODUCT/bin:$PATH
     mkdir -m 0700 "$HOME" "$XDG_CONFIG_HOME" "$XDG_STATE_HOME" "$XDG_CACHE_HOME" "$XDG_RUNTIME_DIR"
     RUN=$OPENSHELL_RUN_DIR
