@@ -294,6 +294,12 @@ static void print_record(const Openshell__V1__Sandbox *sandbox,
     document_print(document, settings.output, stdout);
 }
 
+static void print_name(const char *name)
+{
+    CLEANUP_FREE char *shown = text_escaped(name);
+    printf("%s\n", shown);
+}
+
 /* Says it for people, prints what scripts read, and gives the exit code; -1 for a failure.
  * `program` is NULL for the shell that runs where none is given. */
 static int conclude(const Openshell__V1__Sandbox *sandbox, const char *program,
@@ -309,7 +315,7 @@ static int conclude(const Openshell__V1__Sandbox *sandbox, const char *program,
     if (settings.output != OUTPUT_TABLE)
         print_record(sandbox, response);
     else if (given.detach)
-        printf("%s\n", name);
+        print_name(name);
     if (given.no_keep && !given.detach)
         return exit_code;
     if (outcome == SANDBOX_READY)

@@ -185,9 +185,22 @@ static bool await_ready(struct start *start, struct error *error)
     return explain_failure(start, what, error);
 }
 
+/* The gateway runs in another directory than this command, and finds its parts by this too. */
+static void make_exec_path_absolute(void)
+{
+    const char *given = getenv("OPENSHELL_EXEC_PATH");
+    if (given == NULL || given[0] == '\0' || given[0] == '/')
+        return;
+    char *absolute = realpath(given, NULL);
+    if (absolute != NULL)
+        setenv("OPENSHELL_EXEC_PATH", absolute, 1);
+    free(absolute);
+}
+
 static bool start_and_await(struct error *error)
 {
     struct start start = {.log = -1, .ready = -1};
+    make_exec_path_absolute();
     start.executable = paths_libexec("openshell-gateway");
     bool ready = open_log(&start, error) && launch(&start, error) && await_ready(&start, error);
     if (start.log >= 0)

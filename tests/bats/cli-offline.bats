@@ -222,6 +222,16 @@ END
     expect "$((0x${BASH_REMATCH[1]}))" 0
 }
 
+@test "a relative OPENSHELL_EXEC_PATH serves the gateway too, which runs elsewhere" {
+    mkdir own
+    cp -a "$OPENSHELL_EXEC_PATH/." own/
+    rm -f own/openshell-gateway
+    printf '#!/bin/sh\necho "path $OPENSHELL_EXEC_PATH" >&2\nexit 3\n' >own/openshell-gateway
+    chmod +x own/openshell-gateway
+    OPENSHELL_EXEC_PATH=own run -1 openshell sandbox list
+    contains "$output" "path $ROOT/own"
+}
+
 @test "usage errors say what is wrong with which word, before anything is started" {
     run -2 openshell sandbox exec job ls
     contains "$output" "put -- before the program"
