@@ -28,6 +28,7 @@ struct peer {
     bool supervisor;
     int descriptor; /* while it waits */
     int64_t since;  /* monotonic milliseconds */
+    struct token_cache token;
     struct peer *next;
 };
 
@@ -105,6 +106,12 @@ static void serve(struct peer *peer)
 static bool has_room(const struct listener *listener, const struct peer *peer)
 {
     return peer->supervisor || listener->served[user_number(peer->user)] < LISTENER_USER_LIMIT;
+}
+
+struct token_cache *listener_token_cache(const struct rpc_connection *connection)
+{
+    struct peer *peer = rpc_connection_user(connection);
+    return &peer->token;
 }
 
 /* ---- waiting ---- */

@@ -3,6 +3,7 @@
 #define GATEWAY_LISTENER_H
 
 #include "base/error.h"
+#include "gateway/auth/token_cache.h"
 #include "gateway/gateway.h"
 
 enum {
@@ -14,6 +15,8 @@ enum {
 
 /* Listens on the gateway's socket_path and serves what connects. */
 bool listener_open(struct gateway *gateway, struct error *error);
+/* What the connection remembers of the token that it showed last. */
+struct token_cache *listener_token_cache(const struct rpc_connection *connection);
 /* Accepts no more; ends what is being served. */
 void listener_close(struct gateway *gateway);
 

@@ -16,6 +16,7 @@ libgateway_a_SOURCES = \
 	gateway/auth/authorize.c gateway/auth/authorize.h \
 	gateway/auth/keys.c gateway/auth/keys.h \
 	gateway/auth/peer.c gateway/auth/peer.h \
+	gateway/auth/token_cache.c gateway/auth/token_cache.h \
 	gateway/compute.c gateway/compute.h \
 	gateway/configuration.c gateway/configuration.h \
 	gateway/deadlines.c gateway/deadlines.h \

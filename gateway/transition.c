@@ -80,6 +80,10 @@ static void done(void *argument, const struct error *error)
         transition->result = (struct lifecycle_result){0};
         transition->sandbox = NULL;
     } else {
+        log_debug("sandbox %s: %s: %s to %s", transition->sandbox_id,
+                  lifecycle_event_name(transition->event),
+                  lifecycle_phase_word(transition->result.previous_phase),
+                  lifecycle_phase_word(transition->result.phase));
         if (transition->result.changed || transition->result.remove)
             transition_publish(gateway, transition->sandbox, transition->result.remove);
         if (transition->result.actions & LIFECYCLE_DISCONNECT)

@@ -107,6 +107,16 @@ static void reported(struct transition *transition, const struct error *error, v
         request_respond(request, &response.base);
 }
 
+/* For the log: admission.c decides which event it is. */
+static enum lifecycle_event
+event_reported(const Openshell__V1__SandboxConfigurationAdmission *admission)
+{
+    if (admission == NULL || admission->state == ADMISSION_STATE(PENDING))
+        return LIFECYCLE_ADMISSION_PENDING;
+    return admission->state == ADMISSION_STATE(ACCEPTED) ? LIFECYCLE_ADMISSION_ACCEPTED
+                                                         : LIFECYCLE_ADMISSION_REJECTED;
+}
+
 void api_report_sandbox_configuration(struct rpc_call *call, void *user)
 {
     struct gateway *gateway = user;
@@ -118,6 +128,7 @@ void api_report_sandbox_configuration(struct rpc_call *call, void *user)
     report->caller_sandbox_id = transition->sandbox_id;
     const struct live_sandbox *live = live_find(gateway, transition->sandbox_id);
     transition->facts.session_connected = live != NULL && live->session != NULL;
+    transition->event = event_reported(report->message->admission);
     transition->decide = decide;
     transition->detail = report;
     transition_run(transition);

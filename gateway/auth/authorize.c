@@ -3,9 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "boundary/session_token.h"
 #include "gateway/auth/peer.h"
+#include "gateway/auth/token_cache.h"
 #include "gateway/gateway.h"
+#include "gateway/listener.h"
 #include "gateway/live.h"
 
 /* ---- the rule ---- */
@@ -64,15 +65,16 @@ static bool check_launch(const struct gateway *gateway, const struct session_tok
     return error_set(error, ERROR_UNAUTHENTICATED, "the session token is not valid any more");
 }
 
-static bool identify_sandbox(const struct gateway *gateway, const char *authorization, size_t count,
-                             struct principal *principal, struct error *error)
+static bool identify_sandbox(const struct gateway *gateway, const struct rpc_call *call,
+                             const char *authorization, size_t count, struct principal *principal,
+                             struct error *error)
 {
     const char *token = count == 1 ? bearer(authorization) : NULL;
+    struct token_cache *cache = listener_token_cache(rpc_call_connection(call));
     struct session_token_claims claims;
     if (token == NULL)
         return error_set(error, ERROR_UNAUTHENTICATED, "the authorization is not a bearer token");
-    if (!session_token_verify(gateway->key, SESSION_TOKEN_GATEWAY, GATEWAY_NAME, token, &claims,
-                              error) ||
+    if (!token_cache_verify(cache, gateway->key, GATEWAY_NAME, token, &claims, error) ||
         !check_launch(gateway, &claims, error))
         return false;
     principal->kind = PRINCIPAL_SANDBOX;
@@ -88,7 +90,7 @@ bool authorize_call(struct rpc_call *call, void *user, struct error *error)
     const char *authorization = rpc_call_metadata(call, "authorization", &count);
     rpc_call_set_principal(call, principal);
     if (authorization != NULL) {
-        if (!identify_sandbox(gateway, authorization, count, principal, error) &&
+        if (!identify_sandbox(gateway, call, authorization, count, principal, error) &&
             rpc_call_method(call)->auth_mode != RPC_AUTH_UNAUTHENTICATED)
             return false;
         error_clear(error);
