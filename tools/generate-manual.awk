@@ -14,6 +14,13 @@ function plain(text)
     return text
 }
 
+# `text` with `value` in every place of `name`.
+function put(text, name, value,    at)
+{
+    at = index(text, name)
+    return at == 0 ? text : substr(text, 1, at - 1) value put(substr(text, at + length(name)), name, value)
+}
+
 function sentence(text)
 {
     return text != "" && text !~ /[.:;]$/ ? text "." : text
@@ -116,8 +123,10 @@ $0 == "@COMMANDS@" {
     next
 }
 
+# Between ``` nothing is markup, and a backslash is one.
+/^```/ { literal = !literal }
+
 {
-    gsub(/@VERSION@/, version)
-    gsub(/@LIBEXEC@/, libexec)
-    print
+    $0 = put($0, "@VERSION@", literal ? version : plain(version))
+    print put($0, "@LIBEXEC@", literal ? libexec : plain(libexec))
 }
