@@ -20,6 +20,7 @@
 #include "runtime/maker_protocol.h"
 #include "runtime/namespaces.h"
 #include "runtime/seccomp.h"
+#include "runtime/syscalls.h"
 #include "runtime/terminal.h"
 
 /* Exit codes as shells give them. */
@@ -84,7 +85,7 @@ static void measure(int channel)
     int answer[2];
     bool denies[2] = {false, false};
     if (pipe2(answer, O_CLOEXEC) == 0) {
-        pid_t probe = fork();
+        pid_t probe = syscall_fork();
         if (probe == 0)
             probe_child(answer[1]);
         close(answer[1]);

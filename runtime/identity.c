@@ -176,7 +176,7 @@ static bool enter_mapped_namespace(const struct identity *identity, struct error
     /* The maps are files of the process, readable to its owner only while it is dumpable. Nothing
      * of the workload runs yet. */
     prctl(PR_SET_DUMPABLE, 1);
-    pid_t helper = fork();
+    pid_t helper = syscall_fork();
     if (helper == 0)
         write_maps(go[0], users, groups);
     bool entered = helper > 0 && unshare(CLONE_NEWUSER) == 0;

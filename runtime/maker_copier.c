@@ -9,6 +9,7 @@
 #include "runtime/copied_root.h"
 #include "runtime/descriptors.h"
 #include "runtime/maker_internal.h"
+#include "runtime/syscalls.h"
 
 static void send_warning(const char *text, void *user)
 {
@@ -44,7 +45,7 @@ bool copier_start(struct maker *maker, const struct maker_config *config, struct
     int ends[2];
     if (!message_socketpair(ends, error))
         return false;
-    maker->copier = fork();
+    maker->copier = syscall_fork();
     if (maker->copier == 0)
         run(config, ends[1]);
     close(ends[1]);

@@ -115,7 +115,7 @@ static bool fork_session(struct process_maker *maker, int session, const struct 
     if (maker->reaper_count == sizeof(maker->reapers) / sizeof(maker->reapers[0]))
         return error_set(error, ERROR_RESOURCE_EXHAUSTED, "the sandbox keeps %zu sessions already",
                          maker->reaper_count);
-    pid_t reaper = fork();
+    pid_t reaper = syscall_fork();
     if (reaper < 0)
         return error_set_errno(error, ERROR_RESOURCE_EXHAUSTED, errno,
                                "cannot start a process: the sandbox's limit may be reached");

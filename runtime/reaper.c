@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "runtime/descriptors.h"
 #include "runtime/process_tree.h"
+#include "runtime/syscalls.h"
 #include "runtime/terminal.h"
 
 enum {
@@ -246,7 +247,7 @@ static bool prepare(struct reaper *reaper, int *ret_child_end, struct error *err
         return false;
     reaper->channel = ends[0];
     *ret_child_end = ends[1];
-    reaper->child = fork();
+    reaper->child = syscall_fork();
     if (reaper->child < 0)
         return error_set_errno(error, ERROR_RESOURCE_EXHAUSTED, errno,
                                "cannot start a process: the sandbox's limit may be reached");

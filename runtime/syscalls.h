@@ -10,6 +10,10 @@
 /* fork() with CLONE_NEW* flags; `ret_pidfd` receives a close-on-exec pidfd in the parent. Only in a
  * process with one thread: the C library's fork handlers do not run. */
 pid_t syscall_clone(uint64_t flags, int *ret_pidfd);
+/* fork() without the handlers that libraries registered for it: they belong to the runtime that
+ * the process-maker was copied from, and act on descriptors that mean something else by now. Only
+ * in a process with one thread. */
+pid_t syscall_fork(void);
 int syscall_pivot_root(const char *new_root, const char *put_old);
 /* `resolve` is a mask of RESOLVE_*; the descriptor is close-on-exec. */
 int syscall_openat2(int directory, const char *path, uint64_t flags, uint64_t mode,

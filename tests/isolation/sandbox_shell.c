@@ -47,7 +47,8 @@ struct shell {
     struct maker_session *session, *main;
     struct maker_evidence evidence;
     int input, output, error;
-    struct reactor_watch *output_watch, *error_watch;
+    struct reactor_watch *output_watch, *error_watch, *input_watch;
+    struct buffer pending; /* input that is still to be written */
     struct reactor_timer *drain_timer, *kill_timer;
     bool exited;
     int code;
@@ -120,6 +121,23 @@ static void on_error_output(int events, void *argument)
     finish_if_drained(shell);
 }
 
+/* Writes what the pipe takes; the end of input follows the last byte. */
+static void on_input(int events, void *argument)
+{
+    (void)events;
+    struct shell *shell = argument;
+    ssize_t written = write(shell->input, shell->pending.data, shell->pending.length);
+    if (written > 0)
+        buffer_consume(&shell->pending, (size_t)written);
+    if (shell->pending.length > 0 && (written >= 0 || errno == EAGAIN || errno == EINTR))
+        return;
+    reactor_watch_cancel(shell->input_watch);
+    shell->input_watch = NULL;
+    buffer_free(&shell->pending);
+    close(shell->input);
+    shell->input = -1;
+}
+
 static void on_drain_timer(void *argument)
 {
     struct shell *shell = argument;
@@ -140,10 +158,10 @@ static void take_streams(struct shell *shell)
         shell->error_watch = reactor_watch_start(shell->reactor, shell->error, UV_READABLE,
                                                  on_error_output, shell, NULL);
     if (shell->with_input && shell->input >= 0) {
-        struct buffer buffer = BUFFER_INIT(0);
-        file_read_descriptor(STDIN_FILENO, &buffer, NULL);
-        file_write_all(shell->input, buffer.data, buffer.length, NULL);
-        buffer_free(&buffer);
+        file_read_descriptor(STDIN_FILENO, &shell->pending, NULL);
+        shell->input_watch =
+            reactor_watch_start(shell->reactor, shell->input, UV_WRITABLE, on_input, shell, NULL);
+        return;
     }
     if (!shell->terminal && shell->input >= 0) {
         close(shell->input);
@@ -561,6 +579,7 @@ int main(int argc, char **argv)
         maker_session_close(shell.main);
         reactor_watch_cancel(shell.output_watch);
         reactor_watch_cancel(shell.error_watch);
+        reactor_watch_cancel(shell.input_watch);
         reactor_timer_cancel(shell.drain_timer);
         reactor_timer_cancel(shell.kill_timer);
         maker_free(shell.maker);
