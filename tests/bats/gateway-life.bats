@@ -138,7 +138,7 @@ EOF
 }
 
 @test "a state directory that cannot be written is named" {
-    ((EUID != 0)) || skip "root writes everywhere"
+    ((EUID != 0)) || skip "for an ordinary user alone"
     chmod 0500 "$XDG_STATE_HOME"
     run -1 openshell sandbox list
     contains "$output" "$XDG_STATE_HOME"
