@@ -52,7 +52,12 @@ struct harness {
     struct driver driver; /* the fake */
     char sandbox_id[64];
     char *token;
-    bool running; /* what the fake driver says of the supervisor */
+    bool running;      /* what the fake driver says of the supervisor */
+    bool refuse_start; /* the fake driver cannot start anything */
+    bool hold_stop;    /* it takes its time to stop and delete, until harness_release_stop */
+    driver_done held_done;
+    void *held_user;
+    size_t starts, stops, removals;
 
     enum behaviour behaviour;
     struct rpc_channel *supervisor;
@@ -78,6 +83,14 @@ static inline void fake_start(struct driver *driver, const struct driver_launch 
 {
     (void)driver;
     struct harness *harness = harness_current;
+    harness->starts++;
+    if (harness->refuse_start) {
+        struct error error = {0};
+        error_set(&error, ERROR_UNAVAILABLE, "no machine");
+        done(&error, user);
+        error_clear(&error);
+        return;
+    }
     snprintf(harness->sandbox_id, sizeof(harness->sandbox_id), "%s", launch->sandbox_id);
     free(harness->token);
     harness->token = memory_strdup(launch->gateway_token);
@@ -85,12 +98,39 @@ static inline void fake_start(struct driver *driver, const struct driver_launch 
     done(NULL, user);
 }
 
-static inline void fake_end(struct driver *driver, const char *id, driver_done done, void *user)
+static inline void harness_end(struct harness *harness, driver_done done, void *user)
+{
+    harness->running = false;
+    if (!harness->hold_stop) {
+        done(NULL, user);
+        return;
+    }
+    harness->held_done = done;
+    harness->held_user = user;
+}
+
+static inline void harness_release_stop(struct harness *harness)
+{
+    driver_done done = harness->held_done;
+    harness->held_done = NULL;
+    harness->hold_stop = false;
+    done(NULL, harness->held_user);
+}
+
+static inline void fake_stop(struct driver *driver, const char *id, driver_done done, void *user)
 {
     (void)driver;
     (void)id;
-    harness_current->running = false;
-    done(NULL, user);
+    harness_current->stops++;
+    harness_end(harness_current, done, user);
+}
+
+static inline void fake_remove(struct driver *driver, const char *id, driver_done done, void *user)
+{
+    (void)driver;
+    (void)id;
+    harness_current->removals++;
+    harness_end(harness_current, done, user);
 }
 
 static inline bool fake_adopt(struct driver *driver, const char *id, struct driver_end *ret_end)
@@ -119,8 +159,8 @@ static const struct driver_class fake_class = {
     .name = "fake",
     .version = "0",
     .start = fake_start,
-    .stop = fake_end,
-    .remove = fake_end,
+    .stop = fake_stop,
+    .remove = fake_remove,
     .adopt = fake_adopt,
     .running = fake_running,
     .owns = fake_owns,
