@@ -4,6 +4,7 @@
 
 #include "gateway/compute.h"
 #include "gateway/lifecycle.h"
+#include "gateway/listener.h"
 #include "gateway/operations.h"
 
 const char *__asan_default_options(void);
@@ -199,6 +200,44 @@ static void test_every_method_answers(void **state)
     rpc_channel_free(channel);
 }
 
+/* ---- connections ---- */
+
+static void start_health(struct rpc_channel *channel, struct outcome *outcome)
+{
+    Openshell__V1__HealthRequest request = OPENSHELL__V1__HEALTH_REQUEST__INIT;
+    start(channel, METHOD(Health), NULL, &request.base, outcome);
+}
+
+/* Decision P14: one user is served so many connections at once, and the next waits its turn. The
+ * supervisor that the harness plays is one of them: its process is no supervisor of the driver's.
+ */
+static void test_one_connection_too_many_waits(void **state)
+{
+    struct harness *harness = *state;
+    enum { MANY = LISTENER_USER_LIMIT - 1 };
+    static struct rpc_channel *channels[MANY];
+    struct outcome outcome, waiting;
+    for (size_t i = 0; i < MANY; i++) {
+        channels[i] = harness_connect(harness);
+        start_health(channels[i], &outcome);
+        HARNESS_WAIT(harness, outcome.done);
+        assert_int_equal(outcome.status.code, ERROR_OK);
+    }
+    struct rpc_channel *late = harness_connect(harness);
+    start_health(late, &waiting);
+    for (size_t i = 0; i < MANY; i++) {
+        start_health(channels[i], &outcome);
+        HARNESS_WAIT(harness, outcome.done);
+    }
+    assert_false(waiting.done);
+    rpc_channel_free(channels[0]);
+    HARNESS_WAIT(harness, waiting.done);
+    assert_int_equal(waiting.status.code, ERROR_OK);
+    for (size_t i = 1; i < MANY; i++)
+        rpc_channel_free(channels[i]);
+    rpc_channel_free(late);
+}
+
 /* ---- lifecycle calls ---- */
 
 /* One at a time, in order, and what came first is finished although its caller went away. */
@@ -377,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         GATEWAY_TEST(test_every_method_answers),
+        GATEWAY_TEST(test_one_connection_too_many_waits),
         GATEWAY_TEST(test_calls_wait_for_each_other),
         GATEWAY_TEST(test_only_so_many_wait),
         GATEWAY_TEST(test_delete_answers_when_it_is_gone),
