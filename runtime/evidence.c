@@ -149,7 +149,7 @@ bool evidence_collect(const struct maker *maker, struct maker_evidence *ret_evid
                       struct error *error)
 {
     struct maker_evidence evidence = {
-        .landlock_abi = maker->controls.landlock_abi,
+        .landlock_abi = maker->controls.landlock_installed ? maker->controls.landlock_abi : 0,
         .landlock_denies = maker->main_facts.landlock_denies,
         .seccomp_denies = maker->main_facts.seccomp_denies,
         .loopback_only = maker->main_facts.loopback_only,

@@ -29,8 +29,10 @@ bool landlock_build(const struct landlock_request *request,
 /* Puts this process, for good, into the ruleset. Needs no_new_privs. */
 bool landlock_enforce(int ruleset, struct error *error);
 
-/* Whether an operation that the policy withholds is refused by Landlock here. False also when
- * nothing of the root is withheld. */
+/* A writable directory that no policy grants: what is refused there, Landlock refuses. */
+#define LANDLOCK_WITHHELD "/.openshell"
+
+/* Whether an operation that every policy withholds is refused by Landlock here. */
 bool landlock_probe(void);
 
 #endif

@@ -74,7 +74,8 @@ void maker_attach(struct maker *maker, const struct maker_policy *policy,
 struct maker_evidence {
     bool user_namespace, mount_namespace, pid_namespace, network_namespace, ipc_namespace,
         uts_namespace, cgroup_namespace; /* differs from the runtime's own */
-    int landlock_abi;                    /* 0: the kernel has none */
+    int landlock_abi;                    /* of the rules in force; 0: there are none, as a warning
+                                            said */
     bool landlock_denies; /* a probe in the same domain was refused a path the policy withholds */
     bool seccomp_filter;  /* Seccomp: 2 in its status */
     bool seccomp_denies;  /* a probe call was refused with the expected errno */

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "runtime/landlock.h"
 #include "runtime/mounts.h"
 #include "runtime/syscalls.h"
 
@@ -164,6 +165,9 @@ bool root_assemble(struct root *root, struct error *error)
                                     "0755", "source", "openshell", NULL};
     /* Half of the memory, as elsewhere, unless something else limits it. */
     const char *shm_options[] = {"mode", "1777", "source", "openshell", NULL};
+    /* Holds nothing; there to be refused. */
+    const char *withheld_options[] = {"size", "4k",     "nr_inodes", "2", "mode",
+                                      "0777", "source", "openshell", NULL};
     const char *pts_options[] = {"ptmxmode", "0666", "mode", "0620", "source", "openshell", NULL};
 
     if (root->composed)
@@ -174,7 +178,11 @@ bool root_assemble(struct root *root, struct error *error)
         mounts_new("tmpfs", device_options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, error);
     if (root->devices < 0)
         return false;
-    return add_part(root, "dev/pts", true,
+    return add_part(root, LANDLOCK_WITHHELD + 1, true,
+                    mounts_new("tmpfs", withheld_options, WRITABLE_ATTRIBUTES | MOUNT_ATTR_NOEXEC,
+                               error),
+                    error) &&
+           add_part(root, "dev/pts", true,
                     mounts_new("devpts", pts_options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, error),
                     error) &&
            add_part(root, "dev/shm", true,
