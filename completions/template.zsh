@@ -35,7 +35,7 @@ _openshell_in_group()
 {
     local group=$1 curcontext=$curcontext state line ret=1
     local -A opt_args
-    _arguments -C -s -S "${_openshell_global[@]}" ': :->verb' '*:: :->rest' && ret=0
+    _arguments -C -s -S -A '-*' "${_openshell_global[@]}" ': :->verb' '*:: :->rest' && ret=0
     case $state in
     verb) _describe -t commands "verb of $group" _openshell_verbs_$group && ret=0 ;;
     rest)
@@ -64,7 +64,7 @@ _openshell()
         _files
         return
     fi
-    _arguments -C -s -S "${_openshell_global[@]}" ': :->first' '*:: :->rest' && ret=0
+    _arguments -C -s -S -A '-*' "${_openshell_global[@]}" ': :->first' '*:: :->rest' && ret=0
     case $state in
     first) _openshell_group_or_command && ret=0 ;;
     rest)

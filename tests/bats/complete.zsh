@@ -6,7 +6,7 @@ zpty shell zsh -f -i
 # Typed line after line, so nothing of it may contain what ends the output.
 zpty -w shell 'PROMPT="" RPROMPT="" ; stty -echo'
 zpty -w shell "fpath=($1 \$fpath)"
-zpty -w shell "autoload -Uz compinit; compinit -u -D"
+zpty -w shell "autoload -Uz compinit; compinit -u -d $HOME/zcompdump"
 zpty -w shell 'zstyle ":completion:*" list-grouped false; zstyle ":completion:*" menu no'
 zpty -w shell 'compadd() {
     local -a hits arguments; arguments=("${(@)argv[1,(i)(-|--)]}")
