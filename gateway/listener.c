@@ -18,7 +18,7 @@ enum {
     BACKLOG = 1024,
     ACCEPTS_AT_ONCE = 64,
     PAUSE_MILLISECONDS = 100,
-    QUIET_MILLISECONDS = 5000, /* without a user's connection memory is given back */
+    QUIET_MILLISECONDS = 2000, /* without a user's connection memory is given back */
 };
 
 /* An accepted connection: served, or waiting because its user has enough of them. */
