@@ -9,6 +9,9 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -212,6 +215,183 @@ static void rubbish_ends_a_connection(void **state)
     close(ends[0]);
 }
 
+/* ---- a client that keeps no rule of ours: gRPC without our channel arguments ---- */
+
+struct foreign {
+    grpc_completion_queue *queue;
+    grpc_channel *channel;
+    grpc_channel_credentials *credentials;
+};
+
+static struct foreign foreign_connect(struct fixture *fixture)
+{
+    int ends[2];
+    struct foreign foreign;
+    fixture_socket_pair(ends);
+    fixture_accept(fixture, ends[1], 0);
+    foreign.queue = grpc_completion_queue_create_for_next(NULL);
+    foreign.credentials = grpc_insecure_credentials_create();
+    foreign.channel = grpc_channel_create_from_fd("foreign", ends[0], foreign.credentials, NULL);
+    return foreign;
+}
+
+static void foreign_free(struct fixture *fixture, struct foreign *foreign)
+{
+    grpc_channel_destroy(foreign->channel);
+    grpc_channel_credentials_release(foreign->credentials);
+    grpc_completion_queue_shutdown(foreign->queue);
+    grpc_event event;
+    do
+        event =
+            grpc_completion_queue_next(foreign->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+    while (event.type != GRPC_QUEUE_SHUTDOWN);
+    grpc_completion_queue_destroy(foreign->queue);
+    FIXTURE_RUN_UNTIL(fixture, fixture->connections_closed > 0);
+}
+
+static void do_nothing(void *argument)
+{
+    (void)argument;
+}
+
+static grpc_event poll_queue(grpc_completion_queue *queue)
+{
+    return grpc_completion_queue_next(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
+}
+
+/* Sends the bytes as the one request, and gives the call's status and text (64 bytes). */
+static grpc_status_code foreign_call(struct fixture *fixture, struct foreign *foreign,
+                                     const char *path, const void *data, size_t length,
+                                     grpc_metadata *metadata, size_t metadata_count, char *ret_text)
+{
+    grpc_call *call = grpc_channel_create_call(foreign->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                               foreign->queue, grpc_slice_from_static_string(path),
+                                               NULL, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+    grpc_slice slice = grpc_slice_from_copied_buffer(data, length);
+    grpc_byte_buffer *request = grpc_raw_byte_buffer_create(&slice, 1);
+    grpc_metadata_array initial, trailing;
+    grpc_metadata_array_init(&initial);
+    grpc_metadata_array_init(&trailing);
+    grpc_status_code status = GRPC_STATUS_UNKNOWN;
+    grpc_slice text;
+    grpc_op ops[5] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
+                      {.op = GRPC_OP_SEND_MESSAGE},
+                      {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+                      {.op = GRPC_OP_RECV_STATUS_ON_CLIENT},
+                      {.op = GRPC_OP_RECV_INITIAL_METADATA}};
+    ops[0].data.send_initial_metadata.count = metadata_count;
+    ops[0].data.send_initial_metadata.metadata = metadata;
+    ops[1].data.send_message.send_message = request;
+    ops[3].data.recv_status_on_client.trailing_metadata = &trailing;
+    ops[3].data.recv_status_on_client.status = &status;
+    ops[3].data.recv_status_on_client.status_details = &text;
+    ops[4].data.recv_initial_metadata.recv_initial_metadata = &initial;
+    assert_int_equal(grpc_call_start_batch(call, ops, 5, call, NULL), GRPC_CALL_OK);
+    /* The loop does not know of the other queue: it looks there between its turns. */
+    struct reactor_timer *tick = reactor_timer_start(fixture->reactor, 1, 1, do_nothing, NULL);
+    grpc_event event = {0};
+    FIXTURE_RUN_UNTIL(fixture, event.type == GRPC_OP_COMPLETE ||
+                                   (event = poll_queue(foreign->queue)).type == GRPC_OP_COMPLETE);
+    reactor_timer_cancel(tick);
+    char *copy = grpc_slice_to_c_string(text);
+    snprintf(ret_text, 64, "%s", copy);
+    gpr_free(copy);
+    grpc_slice_unref(text);
+    grpc_slice_unref(slice);
+    grpc_byte_buffer_destroy(request);
+    grpc_metadata_array_destroy(&initial);
+    grpc_metadata_array_destroy(&trailing);
+    grpc_call_unref(call);
+    return status;
+}
+
+static void refuse_handler(struct rpc_call *call, void *user)
+{
+    (void)call;
+    (void)user;
+    fail_msg("the handler must not be called");
+}
+
+static void messages_over_the_limit_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct foreign foreign = foreign_connect(fixture);
+    char text[64];
+    size_t length = RPC_MESSAGE_LIMIT + 1;
+    void *data = memory_new(length);
+    rpc_server_handle(fixture->server, &EXEC, refuse_handler);
+    assert_int_equal(foreign_call(fixture, &foreign, EXEC.path, data, length, NULL, 0, text),
+                     GRPC_STATUS_RESOURCE_EXHAUSTED);
+    free(data);
+    foreign_free(fixture, &foreign);
+}
+
+static void rubbish_requests_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct foreign foreign = foreign_connect(fixture);
+    char text[64];
+    rpc_server_handle(fixture->server, &EXEC, refuse_handler);
+    assert_int_equal(
+        foreign_call(fixture, &foreign, EXEC.path, "\x0a\xff\xff\xff\xff\x0f", 6, NULL, 0, text),
+        GRPC_STATUS_INVALID_ARGUMENT);
+    /* 20,000 messages within each other. */
+    enum { DEEP = 20000 };
+    char *data = memory_new(2 * DEEP);
+    for (int i = 0; i < DEEP; i++)
+        memcpy(data + 2 * (size_t)i, "\x0b\x0c", 2);
+    assert_int_equal(foreign_call(fixture, &foreign, EXEC.path, data, 2 * DEEP, NULL, 0, text),
+                     GRPC_STATUS_INVALID_ARGUMENT);
+    free(data);
+    foreign_free(fixture, &foreign);
+}
+
+static void compressed_requests_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct foreign foreign = foreign_connect(fixture);
+    char text[64];
+    char zeros[4096] = {0};
+    grpc_metadata gzip = {
+        .key = grpc_slice_from_static_string("grpc-internal-encoding-request"),
+        .value = grpc_slice_from_static_string("gzip"),
+    };
+    rpc_server_handle(fixture->server, &EXEC, refuse_handler);
+    assert_int_equal(
+        foreign_call(fixture, &foreign, EXEC.path, zeros, sizeof(zeros), &gzip, 1, text),
+        GRPC_STATUS_UNIMPLEMENTED);
+    foreign_free(fixture, &foreign);
+}
+
+static void count_values(struct rpc_call *call, void *user)
+{
+    size_t count = 0;
+    const char *first = rpc_call_metadata(call, "authorization", &count);
+    struct error error = {0};
+    (void)user;
+    error_set(&error, ERROR_ABORTED, "%zu: %s", count, first);
+    rpc_call_fail(call, &error);
+    error_clear(&error);
+}
+
+static void repeated_metadata_is_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    struct foreign foreign = foreign_connect(fixture);
+    char text[64];
+    grpc_metadata twice[2] = {
+        {.key = grpc_slice_from_static_string("authorization"),
+         .value = grpc_slice_from_static_string("Bearer one")},
+        {.key = grpc_slice_from_static_string("authorization"),
+         .value = grpc_slice_from_static_string("Bearer two")},
+    };
+    rpc_server_handle(fixture->server, &HEALTH, count_values);
+    assert_int_equal(foreign_call(fixture, &foreign, HEALTH.path, "", 0, twice, 2, text),
+                     GRPC_STATUS_ABORTED);
+    assert_string_equal(text, "2: Bearer one");
+    foreign_free(fixture, &foreign);
+}
+
 /* ---- slow readers ---- */
 
 struct flood {
@@ -221,7 +401,7 @@ struct flood {
     unsigned done;
 };
 
-static uint8_t CHUNK[16 * 1024];
+static uint8_t CHUNK[32 * 1024];
 
 static void pour(struct rpc_call *call, struct flood *flood)
 {
@@ -410,6 +590,10 @@ int main(int count, char **arguments)
         FIXTURE_TEST(killed_clients_are_cancelled_calls),
         FIXTURE_TEST(peers_of_listening_sockets_are_known),
         FIXTURE_TEST(rubbish_ends_a_connection),
+        FIXTURE_TEST(messages_over_the_limit_are_refused),
+        FIXTURE_TEST(rubbish_requests_are_refused),
+        FIXTURE_TEST(compressed_requests_are_refused),
+        FIXTURE_TEST(repeated_metadata_is_counted),
         FIXTURE_TEST(slow_readers_stall_the_writer),
         FIXTURE_TEST(bare_connections_leave_nothing_behind),
         FIXTURE_TEST(a_thousand_open_calls_are_cheap),
