@@ -83,6 +83,23 @@ struct error *rpc_call_own_error(struct rpc_call *call, const struct error *erro
 
 /* ---- sending ---- */
 
+static void set_initial_op(struct rpc_call *call, grpc_op *op)
+{
+    op->op = GRPC_OP_SEND_INITIAL_METADATA;
+    op->data.send_initial_metadata.count = call->bearer != NULL ? 1 : 0;
+    op->data.send_initial_metadata.metadata = call->bearer;
+}
+
+/* With more waiting, gRPC may gather it before it writes. Not with the initial metadata, whose
+ * completion would then wait for a write that nothing starts. */
+static void set_message_op(struct rpc_call *call, grpc_op *op, bool initial)
+{
+    call->sending = take_from_queue(call);
+    op->op = GRPC_OP_SEND_MESSAGE;
+    op->data.send_message.send_message = call->sending;
+    op->flags = call->queue_count > 0 && !initial ? GRPC_WRITE_BUFFER_HINT : 0;
+}
+
 static void flush_send(struct rpc_call *call)
 {
     if (call->sent.active || call->finished || call->send_failed)
@@ -93,25 +110,13 @@ static void flush_send(struct rpc_call *call)
     if (!message && !last && !initial)
         return;
     grpc_op ops[3] = {0};
-    size_t count = 0;
+    size_t count = 0, details = 0;
     grpc_metadata detail;
     grpc_slice text = grpc_empty_slice();
-    size_t details = 0;
-    if (initial) {
-        ops[count].op = GRPC_OP_SEND_INITIAL_METADATA;
-        ops[count].data.send_initial_metadata.count = call->bearer != NULL ? 1 : 0;
-        ops[count].data.send_initial_metadata.metadata = call->bearer;
-        count++;
-    }
-    if (message) {
-        call->sending = take_from_queue(call);
-        ops[count].op = GRPC_OP_SEND_MESSAGE;
-        ops[count].data.send_message.send_message = call->sending;
-        /* More is waiting: gRPC may gather it before it writes. Not with the initial metadata,
-         * whose completion would then wait for a write that nothing starts. */
-        ops[count].flags = call->queue_count > 0 && !initial ? GRPC_WRITE_BUFFER_HINT : 0;
-        count++;
-    }
+    if (initial)
+        set_initial_op(call, &ops[count++]);
+    if (message)
+        set_message_op(call, &ops[count++], initial);
     if (last && !call->server)
         ops[count++].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
     if (last && call->server)

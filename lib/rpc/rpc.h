@@ -7,7 +7,11 @@
  * called exactly once.
  *
  * Messages given to callbacks were scanned (decision W5) and live until the callback returns.
- * Messages to send are packed before the function returns. */
+ * Messages to send are packed before the function returns.
+ *
+ * What it costs (measured): an open call 15 KiB on each side; a stream that nobody reads 128 KiB,
+ * its window, at the reader and at most RPC_SEND_QUEUE_BYTES and one message at the writer; 1,000
+ * such streams 140 MiB; 10,000 connections that come and go nothing. */
 #ifndef RPC_RPC_H
 #define RPC_RPC_H
 
@@ -112,7 +116,10 @@ const ProtobufCMessage *rpc_unary_wait(struct rpc_channel *channel, const struct
 
 /* A method's handler. For methods with one request it is called when that was read; see
  * rpc_call_request. It sets events with rpc_call_accept, answers with rpc_call_respond or
- * rpc_call_fail, or sends and then calls rpc_call_finish; now or later. */
+ * rpc_call_fail, or sends and then calls rpc_call_finish; now or later.
+ *
+ * Without on_done nobody can be told that the caller is gone: the call, and with it its connection,
+ * stays until the handler has answered or cancelled it, and must not be used after that. */
 typedef void (*rpc_handler)(struct rpc_call *call, void *user);
 
 /* Called for each call before its handler, and before its request is read. False refuses the call

@@ -23,20 +23,8 @@ struct rpc_server *rpc_server_new(struct rpc_runtime *runtime, rpc_authorize aut
     return server;
 }
 
-void rpc_server_handle(struct rpc_server *server, const struct rpc_method *method,
-                       rpc_handler handler)
-{
-    server->handlers =
-        memory_resize(server->handlers, (server->handler_count + 1) * sizeof(*server->handlers));
-    size_t place = server->handler_count++;
-    while (place > 0 && server->handlers[place - 1].method > method) {
-        server->handlers[place] = server->handlers[place - 1];
-        place--;
-    }
-    server->handlers[place] = (struct rpc_server_handler){method, handler};
-}
-
-rpc_handler rpc_server_find(const struct rpc_server *server, const struct rpc_method *method)
+/* The first handler whose method is not below this one. */
+static size_t handler_place(const struct rpc_server *server, const struct rpc_method *method)
 {
     size_t low = 0, high = server->handler_count;
     while (low < high) {
@@ -46,8 +34,30 @@ rpc_handler rpc_server_find(const struct rpc_server *server, const struct rpc_me
         else
             high = middle;
     }
-    if (low < server->handler_count && server->handlers[low].method == method)
-        return server->handlers[low].handler;
+    return low;
+}
+
+void rpc_server_handle(struct rpc_server *server, const struct rpc_method *method,
+                       rpc_handler handler)
+{
+    size_t place = handler_place(server, method);
+    if (place < server->handler_count && server->handlers[place].method == method) {
+        server->handlers[place].handler = handler;
+        return;
+    }
+    server->handlers =
+        memory_resize(server->handlers, (server->handler_count + 1) * sizeof(*server->handlers));
+    memmove(server->handlers + place + 1, server->handlers + place,
+            (server->handler_count - place) * sizeof(*server->handlers));
+    server->handlers[place] = (struct rpc_server_handler){method, handler};
+    server->handler_count++;
+}
+
+rpc_handler rpc_server_find(const struct rpc_server *server, const struct rpc_method *method)
+{
+    size_t place = handler_place(server, method);
+    if (place < server->handler_count && server->handlers[place].method == method)
+        return server->handlers[place].handler;
     return NULL;
 }
 

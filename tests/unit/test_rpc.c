@@ -329,6 +329,26 @@ static void exactly_one_request_is_taken(void **state)
     }
 }
 
+static void callers_that_leave_early_reach_no_handler(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seen seen = {0};
+    Openshell__V1__ExecSandboxRequest request = OPENSHELL__V1__EXEC_SANDBOX_REQUEST__INIT;
+    rpc_server_handle(fixture->server, &EXEC, never_called);
+    struct rpc_call *call = rpc_call_start(fixture->channel, &EXEC, NULL, &SEEN_EVENTS, &seen);
+    assert_true(rpc_call_send(call, &request.base));
+    FIXTURE_RUN_UNTIL(fixture, fixture->authorized == 1 && seen.sent == 1);
+    rpc_call_cancel(call);
+    FIXTURE_RUN_UNTIL(fixture, seen.done);
+    error_clear(&seen.status);
+    /* The connection serves on. */
+    struct seen again = {.read_all = true};
+    rpc_server_handle(fixture->server, &EXEC, stream_command);
+    start_exec(fixture, &again);
+    FIXTURE_RUN_UNTIL(fixture, again.done);
+    assert_int_equal(again.status.code, ERROR_OK);
+}
+
 static void send_bad_version(struct rpc_call *call, void *user)
 {
     (void)user;
@@ -725,6 +745,7 @@ int main(void)
         FIXTURE_TEST(a_failure_follows_what_was_queued),
         FIXTURE_TEST(requests_that_the_scan_refuses_end_the_call),
         FIXTURE_TEST(exactly_one_request_is_taken),
+        FIXTURE_TEST(callers_that_leave_early_reach_no_handler),
         FIXTURE_TEST(responses_that_the_scan_refuses_are_errors),
         FIXTURE_TEST(client_streams_are_answered_once),
         FIXTURE_TEST(large_messages_pass_and_larger_ones_do_not),
