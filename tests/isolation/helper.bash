@@ -33,14 +33,7 @@ teardown()
 # Processes with a mount of something below a directory: those of its sandbox.
 processes_below()
 {
-    local file pid
-    for file in /proc/[0-9]*/mountinfo; do
-        pid=${file#/proc/}
-        pid=${pid%/mountinfo}
-        if grep -qF "/${1##*/}/" "$file" 2>/dev/null; then
-            echo "$pid"
-        fi
-    done
+    grep -lsF "/${1##*/}/" /proc/[0-9]*/mountinfo | sed 's|^/proc/||; s|/mountinfo$||' || :
 }
 
 is_mounted()

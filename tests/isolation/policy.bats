@@ -120,7 +120,7 @@ socket.socket(socket.AF_UNIX).bind(\"/sandbox/s\")"'
 }
 
 @test "an exec may signal the main process and its session" {
-    run sandbox --exec -- sh -c 'pkill -TERM -x sleep && echo signalled'
+    run sandbox --exec -- sh -c 'until pkill -TERM -x sleep; do :; done; echo signalled'
     [[ $output == signalled ]]
 }
 
