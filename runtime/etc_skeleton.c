@@ -38,12 +38,19 @@ enum {
 /* Names or patterns below the host's /etc. Only what is readable by everybody is taken. What may
  * hold a credential (gitconfig, npmrc, pip.conf) or a way to a host service is not here. */
 static const char *const SOURCES[] = {
+    "ImageMagick-*",
+    "R",
     "alternatives",
     "bindresvport.blacklist",
+    "crypto-policies",
     "debian_version",
+    "emacs",
     "ethertypes",
     "fonts",
     "gai.conf",
+    "gdb",
+    "ghostscript",
+    "groff",
     "host.conf",
     "inputrc",
     "java",
@@ -59,6 +66,7 @@ static const char *const SOURCES[] = {
     "magic.mime",
     "mailcap",
     "manpath.config",
+    "maven",
     "mime.types",
     "nanorc",
     "netconfig",
@@ -70,15 +78,19 @@ static const char *const SOURCES[] = {
     "python*",
     "rpc",
     "services",
+    "sgml",
     "shells",
     "ssl",
     "terminfo",
     "timezone",
     "vim",
+    "xml",
+    "zsh",
 };
 
 /* Below a source, never taken. */
-static const char *const EXCLUDED[] = {"ssl/private", "ssl/openssl.cnf", "pki/private"};
+static const char *const EXCLUDED[] = {"ssl/private", "ssl/openssl.cnf", "pki/private",
+                                       "pki/tls/private"};
 
 static const struct generated {
     const char *path;

@@ -56,12 +56,12 @@ struct maker_session {
     struct reactor_watch *watch;
     struct reactor_timer *kill_timer;
     int kill_stage;
-    int input, output, error; /* the runtime's ends */
-    pid_t reaper;             /* inside */
-    pid_t process;            /* inside */
-    pid_t host_process;       /* of the child, here */
-    bool requested;           /* a program was asked for */
-    bool prepared, started, exited, empty;
+    int input, output, error;                      /* the runtime's ends */
+    pid_t reaper;                                  /* inside */
+    pid_t process;                                 /* inside */
+    pid_t host_process;                            /* of the child, here */
+    bool requested;                                /* a program was asked for */
+    bool prepared, started, failed, exited, empty; /* failed: never started */
     bool terminal;
     unsigned references;
     bool closed;

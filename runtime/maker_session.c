@@ -64,6 +64,7 @@ static void tell_started(struct maker_session *session, const struct error *erro
     if (session->started || session->closed || !session->requested)
         return;
     session->started = true;
+    session->failed = error != NULL;
     if (session->events.on_started != NULL)
         session->events.on_started(session, error, session->user);
 }
@@ -214,8 +215,9 @@ static void on_socket(int events, void *argument)
     struct maker_session *session = argument;
     session->references++;
     if (receive(session) && !session->empty)
-        give_up(session,
-                session->exited ? "" : "its reaper was killed, most likely by the workload itself");
+        give_up(session, session->failed
+                             ? "it could not be started"
+                             : "its reaper was killed, most likely by the workload itself");
     release(session);
 }
 

@@ -5,7 +5,10 @@
  *   isolation-attempts --control     the names of those that succeed for root without a sandbox
  *   isolation-attempts NAME...       tries them; exits 0 when each was refused as it has to be
  *   isolation-attempts --raw NAME    prints the outcome: "success" or the name of the errno
- *   isolation-attempts --host DIR    makes what they look for on the host, until its input ends
+ *   isolation-attempts --host DIR [usr]
+ *                                    makes what they look for on the host, until its input ends
+ *   isolation-attempts --deny NUMBER ERRNO COMMAND...
+ *                                    runs a command for which one system call fails
  *
  * What an attempt needs to know about the host comes from the environment, as --host prints it. */
 #include <errno.h>
@@ -167,8 +170,10 @@ int main(int argc, char **argv)
         return list(argv[2], false);
     if (strcmp(mode, "--control") == 0)
         return list(NULL, true);
-    if (strcmp(mode, "--host") == 0 && argc == 3)
-        return attempts_host(argv[2]);
+    if (strcmp(mode, "--host") == 0 && argc >= 3)
+        return attempts_host(argv[2], argc > 3);
+    if (strcmp(mode, "--deny") == 0)
+        return attempts_deny(argv + 2);
     if (strcmp(mode, "--raw") == 0 && argc == 3) {
         puts(name_of(try_in_child(find(argv[2]))));
         return 0;

@@ -36,8 +36,13 @@ int attempt_open(const char *path, int flags);
 /* Opens and reads a byte: some files of /proc only refuse the reading. */
 int attempt_read(const char *path);
 
-/* Makes what the attempts look for on the host below `directory`, prints its names as NAME=VALUE
- * lines, and takes it away at the end of standard input. Returns the exit code. */
-int attempts_host(const char *directory);
+/* Makes what the attempts look for on the host below `directory` and, with `usr`, a socket below
+ * /usr; prints its names as NAME=VALUE lines, and takes it away at the end of standard input.
+ * Returns the exit code. */
+int attempts_host(const char *directory, bool usr);
+
+/* Runs a command in which one system call fails: "NUMBER ERRNO COMMAND...". For kernels that lack
+ * something. Returns the exit code when it cannot. */
+int attempts_deny(char **arguments);
 
 #endif

@@ -2,11 +2,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -64,7 +68,7 @@ static pid_t start_process(void)
     return child;
 }
 
-int attempts_host(const char *directory)
+int attempts_host(const char *directory, bool usr)
 {
     char path[512], usr_path[128], byte;
     snprintf(path, sizeof(path), "%s/secret", directory);
@@ -81,7 +85,7 @@ int attempts_host(const char *directory)
         return 3;
     printf("HOST_ABSTRACT=%s\n", path);
     snprintf(usr_path, sizeof(usr_path), "/usr/local/share/isolation-attempts-%d", getpid());
-    if (listen_unix(usr_path, false) >= 0)
+    if (usr && listen_unix(usr_path, false) >= 0)
         printf("HOST_USR_SOCKET=%s\n", usr_path);
     printf("HOST_PORT=%d\n", listen_loopback());
     printf("HOST_PROCESS=%d\n", start_process());
@@ -93,6 +97,27 @@ int attempts_host(const char *directory)
     while (read(STDIN_FILENO, &byte, 1) > 0)
         ;
     shmctl(memory, IPC_RMID, NULL);
-    unlink(usr_path);
+    if (usr)
+        unlink(usr_path);
     return 0;
+}
+
+int attempts_deny(char **arguments)
+{
+    if (arguments[0] == NULL || arguments[1] == NULL || arguments[2] == NULL)
+        return 2;
+    uint32_t number = (uint32_t)atoi(arguments[0]);
+    uint32_t answer = SECCOMP_RET_ERRNO | ((uint32_t)atoi(arguments[1]) & SECCOMP_RET_DATA);
+    struct sock_filter filter[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr)},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, number},
+        {BPF_RET | BPF_K, 0, 0, answer},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    };
+    struct sock_fprog program = {4, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+        return 3;
+    execvp(arguments[2], arguments + 2);
+    return 3;
 }

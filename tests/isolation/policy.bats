@@ -189,3 +189,54 @@ socket.socket(socket.AF_UNIX).bind(\"/sandbox/s\")"'
     echo "$output"
     [[ $output == *supplementary_groups=4,27* ]]
 }
+
+# denying NUMBER ERRNO OPTION... -- COMMAND...: a sandbox on a kernel without a system call.
+denying()
+{
+    timeout --kill-after=5 60 "$ATTEMPTS" --deny "$1" "$2" "$SHELL_PROGRAM" --state "$STATE" \
+        --cache "$BATS_FILE_TMPDIR/cache" "${@:3}" 3>&-
+}
+
+# landlock_create_ruleset has the same number everywhere.
+LANDLOCK=444
+
+@test "a kernel without Landlock: a warning, and what is in force is not overstated" {
+    local reason
+    # ENOSYS, EOPNOTSUPP, EPERM
+    for reason in "38 this kernel has none" "95 disabled at boot" "1 a filter around"; do
+        run -0 denying "$LANDLOCK" "${reason%% *}" --evidence --exec -- sh -c 'ls / >/dev/null && echo runs'
+        echo "$output"
+        [[ $output == *warning*"Landlock is not available"*"${reason#* }"* && $output == *runs ]]
+        [[ $output == *landlock_abi=0* && $output == *landlock_denies=0* ]]
+        [[ $output == *seccomp_denies=1* ]]
+    done
+}
+
+@test "a kernel without Landlock: refused where the policy demands it" {
+    run denying "$LANDLOCK" 38 --hard --exec "${USUAL[@]}" -- true
+    echo "$output"
+    [[ $status == 125 && $output == *hard_requirement*"this kernel has none"* ]]
+}
+
+@test "what else a kernel or a container may refuse is named" {
+    # clone3, unshare, fsopen, open_tree, pivot_root
+    is_x86_64 || skip "the numbers are those of x86_64"
+    run denying 435 1 --exec -- true
+    [[ $status == 125 && $output == *"forbids new namespaces"* ]]
+    run denying 272 1 --exec -- true
+    [[ $status == 125 && $output == *"cgroup namespace"* ]]
+    run denying 430 1 --exec -- true
+    echo "$output"
+    [[ $status == 125 && $output == *"forbids a new"* ]]
+    run denying 428 1 --exec -- true
+    [[ $status == 125 && $output == *"cannot bind"* ]]
+    run denying 155 1 --exec -- true
+    [[ $status == 125 && $output == *"cannot enter the new root"* ]]
+    run denying 317 1 --exec -- true
+    [[ $status == 125 && $output == *"system call filter"* ]]
+}
+
+is_x86_64()
+{
+    [[ $(uname -m) == x86_64 ]]
+}

@@ -43,6 +43,7 @@ struct fixture {
     bool ready, attached, measured, gone, out_of_patience;
     struct error ready_error, attach_error, measure_error;
     unsigned warnings;
+    unsigned process_limit; /* 0: plenty */
     struct maker_evidence evidence;
 };
 
@@ -204,7 +205,7 @@ static struct maker_config make_config(const struct fixture *fixture)
         .state_directory = state,
         .cache_directory = cache,
         .host_id_base = geteuid() == 0 ? 0x61000000 : 0,
-        .process_limit = 400,
+        .process_limit = fixture->process_limit != 0 ? fixture->process_limit : 400,
     };
 }
 
@@ -277,6 +278,41 @@ static int tear_down(void **state)
 }
 
 /* ---- tests ---- */
+
+/* A sandbox that is full: an exec runs, or says why not; it never ends with a made-up code. */
+static void test_full(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->process_limit = 24;
+    spawn(fixture);
+    attach(fixture);
+    struct watched *bomb = exec_shell(
+        fixture,
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26; do "
+        "sleep 1000 & done; exec sleep 1000");
+    while (bomb->exits == 0) {
+        struct watched *watched = exec_shell(fixture, "exit 0");
+        WAIT_FOR(fixture, watched->exits == 1);
+        bool refused = watched->starts == 1 && watched->start_code != ERROR_OK;
+        assert_true(watched->order_right);
+        if (refused) {
+            assert_int_equal(ERROR_RESOURCE_EXHAUSTED, watched->start_code);
+            assert_true(watched->exit.kind == MAKER_UNKNOWN || watched->exit.value == 126);
+        }
+        forget(watched);
+        /* For an ordinary user only the workload itself is limited: then an exec can still look. */
+        if (refused || geteuid() != 0)
+            break;
+    }
+    maker_session_kill(bomb->session, 0);
+    WAIT_FOR(fixture, bomb->empties == 1);
+    forget(bomb);
+    struct watched *after = exec_shell(fixture, "exit 8");
+    WAIT_FOR(fixture, after->exits == 1);
+    assert_int_equal(MAKER_EXITED, after->exit.kind);
+    assert_int_equal(8, after->exit.value);
+    forget(after);
+}
 
 static void test_exec(void **state)
 {
@@ -614,6 +650,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_exec),
         TEST(test_order_of_requests),
+        BARE(test_full),
         BARE(test_exec_before_attach),
         TEST(test_bad_programs),
         TEST(test_background),
