@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 
 struct posted {
@@ -170,8 +171,11 @@ static void start_sentry(struct reactor *reactor)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (!open_sentry(reactor) || pthread_create(&sentry->thread, NULL, stand_sentry, reactor) != 0)
+    if (!open_sentry(reactor) ||
+        pthread_create(&sentry->thread, NULL, stand_sentry, reactor) != 0) {
+        log_error("the event loop has no descriptor or thread left");
         memory_exhausted();
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     sentry->running = true;
 }

@@ -78,8 +78,8 @@ void rpc_call_cancel(struct rpc_call *call);
 
 /* ---- client ---- */
 
-/* Takes over a connected, non-blocking stream socket. The channel is dead for ever once the
- * connection is lost (decision B3): calls then end with UNAVAILABLE. */
+/* Takes over a connected, non-blocking stream socket, also when it fails. The channel is dead for
+ * ever once the connection is lost (decision B3): calls then end with UNAVAILABLE. */
 struct rpc_channel *rpc_channel_new(struct rpc_runtime *runtime, int descriptor,
                                     struct error *error);
 /* Open calls end with CANCELLED. NULL is allowed. */
@@ -139,9 +139,9 @@ struct rpc_connection_events {
     void *user;
 };
 
-/* Serves one connected, non-blocking stream socket, which it takes over, with a grpc_server of its
- * own (decision B4). Ends when the peer closes it, when rpc_connection_close is called, or after
- * `idle_milliseconds` without a call (0: never; decision P14). */
+/* Serves one connected, non-blocking stream socket, which it takes over, also when it fails, with a
+ * grpc_server of its own (decision B4). Ends when the peer closes it, when rpc_connection_close is
+ * called, or after `idle_milliseconds` without a call (0: never; decision P14). */
 struct rpc_connection *rpc_server_accept(struct rpc_server *server, int descriptor,
                                          unsigned idle_milliseconds,
                                          const struct rpc_connection_events *events,

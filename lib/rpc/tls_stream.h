@@ -45,7 +45,9 @@ struct tls_stream_events {
     void *user;
 };
 
-/* Takes over the connected non-blocking socket `descriptor`. */
+/* Takes over the connected non-blocking socket `descriptor`, also when it fails. Between the socket
+ * and gRPC at most 64 KiB wait each way. Once one side has ended, the other has five seconds to
+ * take something of what is left. */
 struct tls_stream *tls_stream_start(struct reactor *reactor, int descriptor,
                                     const struct tls_stream_options *options,
                                     const struct tls_stream_events *events, struct error *error);
