@@ -83,6 +83,9 @@ int main(int argc, char **argv)
     log_init("gateway", options.log_level);
     if (!open_log_file(options.log_file, &error))
         return fail(&error, EXIT_FAILURE);
+    /* Somebody else's file, to which stderr was directed, is theirs to limit. */
+    if (options.log_file != NULL || options.ready_descriptor >= 0)
+        log_limit_file();
     struct gateway *gateway = server_open(options.socket, &error);
     if (gateway == NULL)
         return fail(&error, EXIT_FAILURE);

@@ -45,6 +45,7 @@ static void start_log(void)
     if (wanted != NULL)
         log_level_parse(wanted, &level);
     log_init("runtime", level);
+    log_limit_file();
 }
 
 static bool read_launch(struct launch_runtime *ret_launch, struct error *error)

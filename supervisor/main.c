@@ -46,6 +46,7 @@ static void start_log(void)
     if (wanted != NULL)
         log_level_parse(wanted, &level);
     log_init("supervisor", level);
+    log_limit_file();
 }
 
 static bool read_launch(struct launch_supervisor *ret_launch, struct error *error)

@@ -16,7 +16,7 @@
 #include "base/uuid.h"
 #include "boundary/owner_lock.h"
 
-enum { LOG_KEEP_BYTES = 1024 * 1024, BOUNDARY_BACKLOG = 8 };
+enum { BOUNDARY_BACKLOG = 8 };
 
 /* ---- places ---- */
 
@@ -44,11 +44,7 @@ static int open_log(const struct local_driver *driver, const char *id, const cha
                     struct error *error)
 {
     CLEANUP_FREE char *path = state_path(driver, id, name);
-    struct stat status;
-    if (lstat(path, &status) == 0 && status.st_size > LOG_KEEP_BYTES) {
-        CLEANUP_FREE char *earlier = memory_printf("%s.1", path);
-        rename(path, earlier);
-    }
+    log_limit_closed_file(path);
     int descriptor =
         open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
     if (descriptor < 0)
