@@ -16,6 +16,7 @@
 #include "rpc/rpc.h"
 
 struct host_ids;
+struct journals;
 struct listener;
 struct watcher;
 
@@ -37,6 +38,7 @@ struct gateway {
     char *socket_path;
 
     struct table *live; /* sandbox id -> struct live_sandbox */
+    struct journals *journals;
     struct reactor_timer *deadlines;
     struct watcher *watchers;
     struct table *pending_relays; /* channel id -> struct relay that waits to be claimed */

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libgatewaycore.a
 libgatewaycore_a_SOURCES = \
 	gateway/admission.c gateway/admission.h \
 	gateway/conditions.c gateway/conditions.h \
+	gateway/journal.c gateway/journal.h \
 	gateway/labels.c gateway/labels.h \
 	gateway/lifecycle.c gateway/lifecycle.h \
 	gateway/lifecycle_effects.c \
@@ -34,6 +35,7 @@ include gateway/service.mk
 if HAVE_CMOCKA
 gateway_tests = \
 	tests/unit/test_admission \
+	tests/unit/test_journal \
 	tests/unit/test_labels \
 	tests/unit/test_lifecycle \
 	tests/unit/test_names \
@@ -47,6 +49,8 @@ gateway_test_libraries = $(GATEWAY_CORE_LIBS) libproto.a libbase.a $(PROTOBUF_C_
 	$(OPENSSL_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
 tests_unit_test_admission_SOURCES = tests/unit/test_admission.c tests/unit/gateway_fixture.h
 tests_unit_test_admission_LDADD = $(gateway_test_libraries)
+tests_unit_test_journal_SOURCES = tests/unit/test_journal.c tests/unit/gateway_fixture.h
+tests_unit_test_journal_LDADD = $(gateway_test_libraries)
 tests_unit_test_labels_SOURCES = tests/unit/test_labels.c tests/unit/gateway_fixture.h
 tests_unit_test_labels_LDADD = $(gateway_test_libraries)
 tests_unit_test_lifecycle_SOURCES = tests/unit/test_lifecycle.c tests/unit/gateway_fixture.h
@@ -63,6 +67,7 @@ tests_unit_test_store_LDADD = $(gateway_test_libraries)
 tests_unit_test_validate_SOURCES = tests/unit/test_validate.c tests/unit/gateway_fixture.h
 tests_unit_test_validate_LDADD = $(gateway_test_libraries)
 $(tests_unit_test_admission_OBJECTS) \
+	$(tests_unit_test_journal_OBJECTS) \
 	$(tests_unit_test_labels_OBJECTS) \
 	$(tests_unit_test_lifecycle_OBJECTS) \
 	$(tests_unit_test_names_OBJECTS) \

@@ -18,6 +18,7 @@
 #include "gateway/auth/keys.h"
 #include "gateway/compute.h"
 #include "gateway/host_ids.h"
+#include "gateway/journal.h"
 #include "gateway/listener.h"
 #include "gateway/metadata.h"
 #include "gateway/reconcile.h"
@@ -159,6 +160,7 @@ struct gateway *server_open(const char *socket_path, struct error *error)
 {
     struct gateway *gateway = memory_new_of(struct gateway);
     gateway->live = table_new();
+    gateway->journals = journals_new();
     gateway->pending_relays = table_new();
     gateway->host_ids = host_ids_new(geteuid() == 0);
     gateway->reactor = reactor_new(error);

@@ -29,6 +29,7 @@ libgateway_a_SOURCES = \
 	gateway/launch.c gateway/launch.h \
 	gateway/listener.c gateway/listener.h \
 	gateway/live.c gateway/live.h \
+	gateway/logs.c gateway/logs.h \
 	gateway/message.c gateway/message.h \
 	gateway/metadata.c gateway/metadata.h \
 	gateway/operations.c gateway/operations.h \

@@ -9,6 +9,7 @@
 #include "gateway/access.h"
 #include "gateway/auth/authorize.h"
 #include "gateway/lifecycle.h"
+#include "gateway/logs.h"
 #include "gateway/relay.h"
 #include "gateway/transition.h"
 
@@ -151,6 +152,9 @@ static void attach(struct session *session)
     session->heartbeat =
         reactor_timer_start(session->gateway->reactor, SESSION_HEARTBEAT_MILLISECONDS,
                             SESSION_HEARTBEAT_MILLISECONDS, beat, session);
+    const struct log_field fields[] = {{"instance", session->instance_id}, {NULL, NULL}};
+    logs_note(session->gateway, live->id, LOG_LEVEL_INFO, "session", fields,
+              "the supervisor is connected");
     send_accepted(session);
     rpc_call_read(session->call);
     access_wake(live);
@@ -274,8 +278,11 @@ static void on_done(struct rpc_call *call, const struct error *status, void *use
     if (live != NULL) {
         detach(session);
         log_debug("sandbox %s: session lost", live->id);
-        if (live->launched)
+        if (live->launched) {
+            logs_note(session->gateway, live->id, LOG_LEVEL_WARN, "session", NULL,
+                      "the supervisor's connection is lost; it is expected back");
             session_expect(live);
+        }
         live_release(live);
     }
     if (!session->deciding)

@@ -6,8 +6,9 @@
 #include "base/log.h"
 #include "gateway/compute.h"
 #include "gateway/deadlines.h"
-#include "gateway/live.h"
 #include "gateway/host_ids.h"
+#include "gateway/live.h"
+#include "gateway/logs.h"
 #include "gateway/records.h"
 #include "gateway/retention.h"
 #include "gateway/sessions.h"
@@ -47,6 +48,7 @@ static void forget(struct gateway *gateway, const Openshell__V1__Sandbox *sandbo
 {
     struct live_sandbox *live = live_find(gateway, sandbox->metadata->id);
     host_ids_give(gateway->host_ids, sandbox);
+    journals_forget(gateway->journals, sandbox->metadata->id);
     if (live == NULL)
         return;
     reactor_timer_cancel(live->retention);
@@ -59,6 +61,8 @@ void transition_publish(struct gateway *gateway, const Openshell__V1__Sandbox *s
 {
     const char *id = sandbox->metadata->id;
     deadlines_note(gateway, id, removed ? 0 : lifecycle_next_deadline(sandbox));
+    if (!removed)
+        logs_note_state(gateway, sandbox);
     watch_publish(gateway, sandbox, removed);
     if (removed)
         forget(gateway, sandbox);

@@ -1,14 +1,25 @@
 #include "gateway/watch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "gateway/journal.h"
 #include "gateway/lifecycle.h"
 #include "gateway/live.h"
 #include "gateway/message.h"
 #include "gateway/records.h"
 #include "gateway/validate.h"
+
+enum {
+    /* Messages that wait in a call before nothing further is taken from the journal: what a slow
+     * reader has not read waits there, within its bounds. */
+    UNSENT_LIMIT = 16,
+    LOG_TAIL_DEFAULT = 200, /* command-line reference 3.9 */
+    EVENT_TAIL_DEFAULT = JOURNAL_EVENTS_LIMIT,
+};
 
 struct watcher {
     struct gateway *gateway;
@@ -19,8 +30,15 @@ struct watcher {
     bool behind;   /* something newer than what was sent last exists */
     bool finished; /* the end of the stream was asked for */
     bool follow;
+    bool records; /* every change of the record, not the first snapshot alone */
     bool stop_on_terminal;
     struct live_sandbox *live; /* NULL until the sandbox is known */
+
+    struct journal_filter filter; /* points into the request */
+    struct journal_reader reader; /* placed when the sandbox is known */
+    bool reading;
+    bool ending;              /* what was said so far is sent, then the stream ends */
+    uint64_t ending_sequence; /* the last that is still sent */
 
     struct arena *arena; /* of the load in flight */
     const char *workspace;
@@ -57,6 +75,100 @@ static void finish(struct watcher *watcher)
     rpc_call_finish(watcher->call);
 }
 
+/* ---- lines and events ---- */
+
+static void send_entry(struct watcher *watcher, const struct journal *journal,
+                       const struct journal_entry *entry)
+{
+    char cursor[JOURNAL_CURSOR_SIZE];
+    Openshell__V1__SandboxStreamEvent event = OPENSHELL__V1__SANDBOX_STREAM_EVENT__INIT;
+    if (entry->line != NULL) {
+        event.payload_case = OPENSHELL__V1__SANDBOX_STREAM_EVENT__PAYLOAD_LOG;
+        event.log = entry->line;
+    } else {
+        event.payload_case = OPENSHELL__V1__SANDBOX_STREAM_EVENT__PAYLOAD_EVENT;
+        event.event = entry->event;
+    }
+    journal_cursor(journal, entry, cursor);
+    event.cursor = cursor;
+    rpc_call_send(watcher->call, &event.base);
+}
+
+static void warn_of_lag(struct watcher *watcher, uint64_t lost)
+{
+    char text[160];
+    snprintf(text, sizeof(text),
+             "%" PRIu64 " log lines or events were dropped: they came faster than they were read",
+             lost);
+    Openshell__V1__SandboxStreamWarning warning = OPENSHELL__V1__SANDBOX_STREAM_WARNING__INIT;
+    warning.message = text;
+    Openshell__V1__SandboxStreamEvent event = OPENSHELL__V1__SANDBOX_STREAM_EVENT__INIT;
+    event.payload_case = OPENSHELL__V1__SANDBOX_STREAM_EVENT__PAYLOAD_WARNING;
+    event.warning = &warning;
+    rpc_call_send(watcher->call, &event.base);
+}
+
+/* Sends what the journal has and the call takes. */
+static void pump(struct watcher *watcher)
+{
+    const struct journal *journal =
+        watcher->reading ? journals_find(watcher->gateway->journals, watcher->live->id) : NULL;
+    const struct journal_entry *entry = NULL;
+    while (journal != NULL && rpc_call_unsent(watcher->call) < UNSENT_LIMIT) {
+        uint64_t lost;
+        entry = journal_read(journal, &watcher->reader, &lost);
+        if (lost > 0)
+            warn_of_lag(watcher, lost);
+        if (entry == NULL || (watcher->ending && entry->sequence > watcher->ending_sequence))
+            break;
+        if (journal_filter_matches(&watcher->filter, entry))
+            send_entry(watcher, journal, entry);
+    }
+    if (watcher->ending && (journal == NULL || rpc_call_unsent(watcher->call) < UNSENT_LIMIT))
+        finish(watcher);
+}
+
+static void end_after_journal(struct watcher *watcher)
+{
+    const struct journal *journal = journals_find(watcher->gateway->journals, watcher->live->id);
+    watcher->ending = true;
+    watcher->ending_sequence = journal != NULL ? journal_last_sequence(journal) : 0;
+}
+
+void watch_journal_changed(struct gateway *gateway, const char *sandbox_id)
+{
+    const struct live_sandbox *live = live_find(gateway, sandbox_id);
+    if (live == NULL || live->watcher_count == 0)
+        return;
+    for (struct watcher *watcher = gateway->watchers; watcher != NULL; watcher = watcher->next)
+        if (watcher->live == live && watcher->call != NULL && !watcher->finished)
+            pump(watcher);
+}
+
+/* Places the reader, once the sandbox is known. */
+static bool start_reading(struct watcher *watcher, struct error *error)
+{
+    const Openshell__V1__WatchSandboxRequest *request =
+        (const Openshell__V1__WatchSandboxRequest *)rpc_call_request(watcher->call);
+    struct journal_reader *reader = &watcher->reader;
+    reader->lines = request->follow_logs;
+    reader->events = request->follow_events;
+    if (!reader->lines && !reader->events)
+        return true;
+    const struct journal *journal = journals_obtain(watcher->gateway->journals, watcher->live->id);
+    journal_filter_init(&watcher->filter, request->since_time, request->log_sources,
+                        request->n_log_sources, request->log_min_level);
+    watcher->reading = true;
+    if (request->resume_after_cursor[0] != '\0')
+        return journal_seek_cursor(journal, request->resume_after_cursor, reader, error);
+    journal_seek_tail(journal, &watcher->filter,
+                      request->log_tail_lines > 0 ? request->log_tail_lines : LOG_TAIL_DEFAULT,
+                      request->event_tail > 0 ? request->event_tail : EVENT_TAIL_DEFAULT, reader);
+    return true;
+}
+
+/* ---- records ---- */
+
 static bool terminal(Openshell__V1__SandboxPhase phase)
 {
     return phase == PHASE(READY) || phase == PHASE(COMPLETED) || phase == PHASE(STOPPED) ||
@@ -71,8 +183,10 @@ static void send_record(struct watcher *watcher, Openshell__V1__Sandbox *sandbox
     event.sandbox = sandbox;
     watcher->behind = false;
     rpc_call_send(watcher->call, &event.base);
-    if (!watcher->follow || (watcher->stop_on_terminal && terminal(sandbox->status->phase)))
+    if (!watcher->follow)
         finish(watcher);
+    else if (watcher->stop_on_terminal && terminal(sandbox->status->phase))
+        end_after_journal(watcher);
 }
 
 /* ---- loading ---- */
@@ -107,12 +221,23 @@ static void loaded(void *argument, const struct error *error)
         return;
     if (error != NULL && (watcher->live == NULL || error->code != ERROR_NOT_FOUND)) {
         fail(watcher, error);
-    } else if (error != NULL || !still_the_same(watcher)) {
-        finish(watcher);
-    } else {
-        record_public_view(watcher->sandbox);
-        send_record(watcher, watcher->sandbox);
+        return;
     }
+    bool first = watcher->live == NULL;
+    if (error != NULL || !still_the_same(watcher)) {
+        finish(watcher);
+        return;
+    }
+    struct error refusal = {0};
+    if (first && !start_reading(watcher, &refusal)) {
+        fail(watcher, &refusal);
+        error_clear(&refusal);
+        return;
+    }
+    record_public_view(watcher->sandbox);
+    send_record(watcher, watcher->sandbox);
+    if (!watcher->finished)
+        pump(watcher);
 }
 
 static void load(struct watcher *watcher)
@@ -133,11 +258,29 @@ static void on_sent(struct rpc_call *call, void *user)
 {
     (void)call;
     struct watcher *watcher = user;
-    if (watcher->behind && !watcher->loading && !watcher->finished)
+    if (watcher->finished || watcher->live == NULL)
+        return;
+    if (watcher->behind && !watcher->loading)
         load(watcher);
+    pump(watcher);
 }
 
 /* ---- changes ---- */
+
+static void publish_record(struct watcher *watcher, Openshell__V1__Sandbox *view)
+{
+    send_record(watcher, view);
+    if (watcher->ending)
+        pump(watcher);
+}
+
+/* The journal goes with the record: what the call still takes of it is sent. */
+static void end_removed(struct watcher *watcher)
+{
+    pump(watcher);
+    if (!watcher->finished)
+        finish(watcher);
+}
 
 void watch_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox, bool removed)
 {
@@ -151,11 +294,13 @@ void watch_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbo
         if (watcher->live != live || watcher->call == NULL || watcher->finished)
             continue;
         if (removed)
-            finish(watcher);
+            end_removed(watcher);
+        else if (!watcher->records || watcher->ending)
+            continue;
         else if (watcher->loading || rpc_call_unsent(watcher->call) > 0)
             watcher->behind = true;
         else
-            send_record(watcher, view);
+            publish_record(watcher, view);
     }
     arena_free(arena);
 }
@@ -206,6 +351,7 @@ void watch_sandbox(struct rpc_call *call, void *user)
     watcher->follow = request->follow_status || request->follow_logs || request->follow_events ||
                       request->stop_on_terminal;
     watcher->stop_on_terminal = request->stop_on_terminal;
+    watcher->records = request->follow_status || request->stop_on_terminal;
     watcher->workspace = workspace;
     watcher->name = request->sandbox;
     watcher->next = gateway->watchers;

@@ -1,5 +1,6 @@
-/* WatchSandbox: a snapshot, then each change. A watcher that does not keep up gets the newest state
- * and misses those in between; nothing but a flag waits for it. */
+/* WatchSandbox: a snapshot, then each change, and what the journal of the sandbox has and gets. A
+ * watcher that does not keep up gets the newest state and misses those in between, and is told how
+ * many lines it missed; nothing but its place in the journal waits for it. */
 #ifndef GATEWAY_WATCH_H
 #define GATEWAY_WATCH_H
 
@@ -13,5 +14,8 @@ void watch_sandbox(struct rpc_call *call, void *gateway);
 
 /* Shows a changed record to those who watch it; with `removed` they are told that it is gone. */
 void watch_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox, bool removed);
+
+/* Passes on what was added to a sandbox's journal. */
+void watch_journal_changed(struct gateway *gateway, const char *sandbox_id);
 
 #endif

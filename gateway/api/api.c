@@ -1,5 +1,6 @@
 #include "gateway/api/api.h"
 
+#include "gateway/logs.h"
 #include "gateway/relay.h"
 #include "gateway/sessions.h"
 #include "gateway/watch.h"
@@ -29,6 +30,8 @@ void api_register(struct gateway *gateway)
         {&rpc_openshell_v1_OpenShell_FinalizeMainProcessExit, api_finalize_main_process_exit},
         {&rpc_openshell_v1_OpenShell_GetSandboxConfig, api_get_sandbox_config},
         {&rpc_openshell_v1_OpenShell_ReportSandboxConfiguration, api_report_sandbox_configuration},
+        {&rpc_openshell_v1_OpenShell_GetSandboxLogs, logs_get},
+        {&rpc_openshell_v1_OpenShell_PushSandboxLogs, logs_push},
         {&rpc_openshell_v1_OpenShell_ListWorkspaces, api_list_workspaces},
         {&rpc_openshell_v1_OpenShell_GetWorkspace, api_get_workspace},
     };
