@@ -1,12 +1,14 @@
 # Build rules of supervisor/.
 noinst_LIBRARIES += libsupervisor.a
 libsupervisor_a_SOURCES = \
+	supervisor/activity.c supervisor/activity.h \
 	supervisor/admission.c supervisor/admission.h \
 	supervisor/boundary.c supervisor/boundary.h supervisor/boundary_internal.h \
 	supervisor/boundary_connection.c \
 	supervisor/evidence.c supervisor/evidence.h \
 	supervisor/gateway_link.c supervisor/gateway_link.h \
 	supervisor/gateway_session.c supervisor/gateway_session.h \
+	supervisor/log_push.c supervisor/log_push.h \
 	supervisor/main_process.c supervisor/main_process.h \
 	supervisor/relay.c supervisor/relay.h \
 	supervisor/startup.c \

@@ -1,5 +1,7 @@
 #include "supervisor/main_process.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/memory.h"
 #include "method_table.h"
@@ -93,7 +95,10 @@ static void on_exited(const Openshell__Sandbox__Protocol__V1__Exited *exited,
     }
     process->ended = true;
     process->report.exit_code = exit_code_of(exited);
-    log_info("the main process ended with code %d", process->report.exit_code);
+    char code[16];
+    snprintf(code, sizeof(code), "%d", process->report.exit_code);
+    const struct log_field fields[] = {{"code", code}, {NULL, NULL}};
+    log_write_fields(LOG_LEVEL_INFO, "main", fields, "the main process ended");
     report_when_possible(process);
 }
 

@@ -10,6 +10,7 @@
 #include "boundary/operations.h"
 #include "google/rpc/status.pb-c.h"
 #include "method_table.h"
+#include "supervisor/activity.h"
 
 #define SESSION_FRAME(name) OPENSHELL__EXT__V1__SESSION_FRAME__FRAME_##name
 #define SESSION_EXIT(name) OPENSHELL__EXT__V1__SESSION_EXIT__STATUS_##name
@@ -131,10 +132,12 @@ static void pass_to_gateway(struct relay *relay, const exchange_frame *from)
         send_session(relay, &frame);
         break;
     case EXCHANGE_FRAME(EXITED):
+        activity_session_ended(relay->channel_id, from->exited);
         send_exit(relay, from->exited);
         break;
     case EXCHANGE_FRAME(FAILURE):
         failure_decode(from->failure, &error);
+        activity_session_refused(relay->channel_id, error.message);
         send_error(relay, &error);
         error_clear(&error);
         break;
@@ -446,6 +449,7 @@ bool relay_open(struct relays *relays, struct running_boundary *running,
     relay->relays = relays;
     relay->channel_id = memory_strdup(open->channel_id);
     table_put(relays->by_channel, relay->channel_id, relay);
+    activity_session_opened(relay->channel_id, open->session->start);
     open_gateway_leg(relay, channel, open->channel_id);
     open_runtime_leg(relay, running, open->session->start);
     return true;

@@ -1,6 +1,7 @@
 /* The launch order: the boundary is opened and its policy discovered while the gateway is asked for
  * the configuration; then admission, attach, confirm, start. Nothing of the workload runs before
  * ACCEPTED was acknowledged and the evidence held. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ static void on_started(struct running_boundary *running,
         fail(startup, "start", error);
         return;
     }
-    log_info("main process started as '%s'", started->process_id);
+    const struct log_field fields[] = {{"process", started->process_id}, {NULL, NULL}};
+    log_write_fields(LOG_LEVEL_INFO, "startup", fields, "the main process is started");
     reactor_timer_cancel(startup->timer);
     struct supervisor *supervisor = startup->supervisor;
     supervisor->startup = NULL;
@@ -96,7 +98,7 @@ static void on_confirmed(struct ready_boundary *ready, const struct error *error
         fail(startup, "confirm", error);
         return;
     }
-    log_debug("confirmed");
+    log_write_fields(LOG_LEVEL_INFO, "startup", NULL, "the boundary's controls are confirmed");
     startup->ready = ready;
     start_main(startup);
 }
@@ -142,6 +144,11 @@ static void on_accepted(const sandbox_config *config, void *user)
 {
     struct startup *startup = user;
     struct supervisor *supervisor = startup->supervisor;
+    char version[16];
+    snprintf(version, sizeof(version), "%u", config->version);
+    const struct log_field fields[] = {
+        {"policy_version", version}, {"policy_hash", config->policy_hash}, {NULL, NULL}};
+    log_write_fields(LOG_LEVEL_INFO, "startup", fields, "the configuration is accepted");
     int64_t now = clock_realtime_milliseconds();
     Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
     time.seconds = now / 1000;
@@ -220,7 +227,7 @@ static void on_opened(struct opened_boundary *opened, const struct error *error,
         fail(startup, "opening the boundary", error);
         return;
     }
-    log_debug("boundary opened");
+    log_write_fields(LOG_LEVEL_INFO, "startup", NULL, "the boundary is open");
     startup->opened = opened;
     opened_boundary_discover_policy(opened, on_discovered, startup);
 }

@@ -10,6 +10,13 @@
 
 /* ---- the end ---- */
 
+static void stop_loop(void *user)
+{
+    struct supervisor *supervisor = user;
+    reactor_stop(supervisor->options.reactor);
+}
+
+/* What was logged last says why: it goes to the gateway first. */
 void supervisor_end(struct supervisor *supervisor, const char *reason, int status)
 {
     if (supervisor->ended)
@@ -19,7 +26,7 @@ void supervisor_end(struct supervisor *supervisor, const char *reason, int statu
     log_info("ending: %s", reason);
     if (!supervisor->stopping) /* a stop has written its reason already */
         owner_lock_end(supervisor->options.lock, reason);
-    reactor_stop(supervisor->options.reactor);
+    log_push_finish(supervisor->log, stop_loop, supervisor);
 }
 
 void supervisor_fail(struct supervisor *supervisor, const struct error *error)
@@ -80,6 +87,8 @@ static void on_reconnect_signal(int number, void *argument)
 static void on_session_accepted(void *user)
 {
     struct supervisor *supervisor = user;
+    log_push_session(supervisor->log, supervisor->had_session);
+    supervisor->had_session = true;
     main_process_session_accepted(supervisor->main);
 }
 
@@ -138,6 +147,7 @@ int supervisor_run(const struct supervisor_options *options)
     struct supervisor supervisor = {.options = *options};
     uuid_generate(supervisor.instance_id);
     supervisor.link = gateway_link_new(options->reactor, options->rpc, options->launch);
+    supervisor.log = log_push_start(options->reactor, supervisor.link, options->launch);
     supervisor.relays = relays_new(supervisor.link, options->launch);
     reactor_post(options->reactor, warm_up, NULL);
     struct reactor_signal *signals[2] = {NULL, NULL};
@@ -148,8 +158,7 @@ int supervisor_run(const struct supervisor_options *options)
         supervisor_fail(&supervisor, &error);
         error_clear(&error);
     }
-    if (!supervisor.ended)
-        reactor_run(options->reactor);
+    reactor_run(options->reactor);
     /* The process ends now: what is open closes with it. */
     return supervisor.exit_status;
 }

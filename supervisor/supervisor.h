@@ -8,6 +8,7 @@
 #include "supervisor/admission.h"
 #include "supervisor/boundary.h"
 #include "supervisor/gateway_session.h"
+#include "supervisor/log_push.h"
 #include "supervisor/main_process.h"
 #include "supervisor/relay.h"
 
@@ -38,6 +39,8 @@ struct supervisor {
     char instance_id[UUID_SIZE];
     struct boundary *boundary;
     struct gateway_link *link;
+    struct log_push *log;
+    bool had_session;
     struct admission *admission;
     struct gateway_session *session;
     struct main_process *main;
