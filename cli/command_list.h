@@ -10,6 +10,11 @@ struct command_group {
     const char *summary;
 };
 
+struct command_alias {
+    const char *name;
+    const char *verb; /* of a command of a single word */
+};
+
 enum command_class { COMMAND_MAIN, COMMAND_MORE, COMMAND_HIDDEN };
 
 struct command_entry {
@@ -20,8 +25,9 @@ struct command_entry {
     const char *summary;
 };
 
-/* Both end with an entry of NULLs, and keep the order of the list. */
+/* All end with an entry of NULLs, and keep the order of the list. */
 extern const struct command_group command_groups[];
+extern const struct command_alias command_aliases[];
 extern const struct command_entry command_entries[];
 
 #endif

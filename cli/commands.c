@@ -155,7 +155,7 @@ static int finish(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    if (errno == EPIPE)
+    if (report_reader_gone())
         return code != 0 ? code : EXIT_SIGNALLED + SIGPIPE;
     struct error error = {0};
     failure_set(&error, CLIENT_REASON_OUTPUT_FAILED, "cannot write to standard output: %s",

@@ -40,6 +40,7 @@ openshell_commands_SOURCES = \
 	cli/gateway/start.c \
 	cli/gateway/status.c \
 	cli/gateway/stop.c \
+	cli/logs.c \
 	cli/sandbox/create.c \
 	cli/sandbox/delete.c \
 	cli/sandbox/exec.c \

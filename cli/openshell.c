@@ -82,6 +82,10 @@ static const struct command_group *find_group(const char *word)
 
 static const struct command_entry *find_entry(const char *group, const char *verb)
 {
+    for (const struct command_alias *alias = command_aliases;
+         group[0] == '\0' && alias->name != NULL; alias++)
+        if (strcmp(alias->name, verb) == 0)
+            verb = alias->verb;
     for (const struct command_entry *entry = command_entries; entry->verb != NULL; entry++)
         if (strcmp(entry->group, group) == 0 && strcmp(entry->verb, verb) == 0)
             return entry;

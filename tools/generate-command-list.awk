@@ -25,6 +25,11 @@ $1 == "group" && NF >= 4 {
     next
 }
 
+$1 == "alias" && NF == 3 {
+    aliases = aliases sprintf("    {\"%s\", \"%s\"},\n", $2, $3)
+    next
+}
+
 $1 == "command" && NF >= 5 {
     if ($2 != "-" && !($2 in known))
         fail("the group '" $2 "' does not stand above")
@@ -43,7 +48,7 @@ $1 == "command" && NF >= 5 {
     next
 }
 
-{ fail("neither a group nor a command") }
+{ fail("neither a group, an alias nor a command") }
 
 END {
     if (failed)
@@ -58,6 +63,7 @@ END {
         print "/* Made from cli/command-list.txt. */"
         print "#include \"cli/command_list.h\"\n"
         printf "const struct command_group command_groups[] = {\n%s    {NULL, NULL, NULL},\n};\n\n", groups
+        printf "const struct command_alias command_aliases[] = {\n%s    {NULL, NULL},\n};\n\n", aliases
         printf "const struct command_entry command_entries[] = {\n%s    {NULL, NULL, NULL, COMMAND_HIDDEN, NULL},\n};\n", entries
     }
 }

@@ -22,6 +22,7 @@ noinst_LIBRARIES += libconnection.a
 libconnection_a_SOURCES = \
 	lib/client/connection.c lib/client/connection.h \
 	lib/client/interrupt.c lib/client/interrupt.h \
+	lib/client/log_lines.c lib/client/log_lines.h \
 	lib/client/sandbox.c lib/client/sandbox.h \
 	lib/client/sandbox_calls.c lib/client/sandbox_calls.h \
 	lib/client/streams.c lib/client/streams.h \
@@ -32,6 +33,7 @@ if HAVE_CMOCKA
 client_tests = \
 	tests/unit/test_explain \
 	tests/unit/test_json_output \
+	tests/unit/test_log_lines \
 	tests/unit/test_options \
 	tests/unit/test_table_text
 check_PROGRAMS += $(client_tests)
@@ -42,6 +44,10 @@ tests_unit_test_json_output_SOURCES = tests/unit/test_json_output.c
 tests_unit_test_json_output_LDADD = \
 	libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
 $(tests_unit_test_json_output_OBJECTS): | proto/tables.stamp
+tests_unit_test_log_lines_SOURCES = tests/unit/test_log_lines.c
+tests_unit_test_log_lines_LDADD = \
+	libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
+$(tests_unit_test_log_lines_OBJECTS): | proto/tables.stamp
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = libclient.a libbase.a $(CMOCKA_LIBS)
 tests_unit_test_table_text_SOURCES = tests/unit/test_table_text.c

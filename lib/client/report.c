@@ -1,8 +1,10 @@
 #include "client/report.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "client/document.h"
@@ -60,4 +62,10 @@ void report_notice(const char *format, ...)
     va_end(arguments);
     text_escape(text, escaped, sizeof(escaped));
     fprintf(stderr, "openshell: %s\n", escaped);
+}
+
+bool report_reader_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
