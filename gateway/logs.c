@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -145,6 +146,18 @@ static bool load(struct store_transaction *store, void *argument, struct error *
                                &lookup->sandbox, error);
 }
 
+static int compare_times(const void *left, const void *right)
+{
+    const Google__Protobuf__Timestamp *first =
+        (*(const Openshell__V1__SandboxLogLine *const *)left)->event_time;
+    const Google__Protobuf__Timestamp *second =
+        (*(const Openshell__V1__SandboxLogLine *const *)right)->event_time;
+    if (first->seconds != second->seconds)
+        return first->seconds < second->seconds ? -1 : 1;
+    return (first->nanos > second->nanos) - (first->nanos < second->nanos);
+}
+
+/* A supervisor's lines come a moment later than the gateway's own. */
 static void respond(struct request *request, const struct journal *journal)
 {
     const Openshell__V1__GetSandboxLogsRequest *message =
@@ -164,6 +177,7 @@ static void respond(struct request *request, const struct journal *journal)
     while ((entry = journal_read(journal, &reader, &lost)) != NULL)
         if (journal_filter_matches(&filter, entry))
             response.logs[response.n_logs++] = entry->line;
+    qsort(response.logs, response.n_logs, sizeof(*response.logs), compare_times);
     request_respond(request, &response.base);
 }
 

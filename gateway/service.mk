@@ -51,6 +51,7 @@ $(openshell_gateway_OBJECTS): | proto/tables.stamp
 
 if HAVE_CMOCKA
 service_tests = tests/unit/test_access tests/unit/test_authorize tests/unit/test_gateway_calls \
+	tests/unit/test_logs \
 	tests/unit/test_relay
 check_PROGRAMS += $(service_tests)
 TESTS += $(service_tests)
@@ -59,10 +60,12 @@ tests_unit_test_access_SOURCES = tests/unit/test_access.c
 tests_unit_test_access_LDADD = $(service_test_libraries)
 tests_unit_test_authorize_SOURCES = tests/unit/test_authorize.c
 tests_unit_test_authorize_LDADD = $(service_test_libraries)
+tests_unit_test_logs_SOURCES = tests/unit/test_logs.c tests/unit/gateway_harness.h
+tests_unit_test_logs_LDADD = $(service_test_libraries)
 tests_unit_test_gateway_calls_SOURCES = tests/unit/test_gateway_calls.c tests/unit/gateway_harness.h
 tests_unit_test_gateway_calls_LDADD = $(service_test_libraries)
 tests_unit_test_relay_SOURCES = tests/unit/test_relay.c tests/unit/gateway_harness.h
 tests_unit_test_relay_LDADD = $(service_test_libraries)
 $(tests_unit_test_access_OBJECTS) $(tests_unit_test_authorize_OBJECTS) \
-	$(tests_unit_test_gateway_calls_OBJECTS) $(tests_unit_test_relay_OBJECTS): | proto/tables.stamp
+	$(tests_unit_test_gateway_calls_OBJECTS) $(tests_unit_test_logs_OBJECTS) $(tests_unit_test_relay_OBJECTS): | proto/tables.stamp
 endif

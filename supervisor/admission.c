@@ -183,8 +183,12 @@ static void on_accepted(const ProtobufCMessage *response, const struct error *er
     struct admission *admission = user;
     if (error == NULL) {
         admission->waits_since = 0;
-        log_info("configuration accepted: policy version %u, %s", admission->config->version,
-                 admission->config->policy_hash);
+        char version[16];
+        snprintf(version, sizeof(version), "%u", admission->config->version);
+        const struct log_field fields[] = {{"policy_version", version},
+                                           {"policy_hash", admission->config->policy_hash},
+                                           {NULL, NULL}};
+        log_write_fields(LOG_LEVEL_INFO, "startup", fields, "the configuration is accepted");
         admission->events.on_accepted(admission->config, admission->events.user);
     } else if (error->code == ERROR_ABORTED && ++admission->fetches < ADMISSION_FETCHES_LIMIT) {
         fetch(admission); /* it changed meanwhile */

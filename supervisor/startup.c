@@ -1,7 +1,6 @@
 /* The launch order: the boundary is opened and its policy discovered while the gateway is asked for
  * the configuration; then admission, attach, confirm, start. Nothing of the workload runs before
  * ACCEPTED was acknowledged and the evidence held. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,11 +143,6 @@ static void on_accepted(const sandbox_config *config, void *user)
 {
     struct startup *startup = user;
     struct supervisor *supervisor = startup->supervisor;
-    char version[16];
-    snprintf(version, sizeof(version), "%u", config->version);
-    const struct log_field fields[] = {
-        {"policy_version", version}, {"policy_hash", config->policy_hash}, {NULL, NULL}};
-    log_write_fields(LOG_LEVEL_INFO, "startup", fields, "the configuration is accepted");
     int64_t now = clock_realtime_milliseconds();
     Google__Protobuf__Timestamp time = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
     time.seconds = now / 1000;

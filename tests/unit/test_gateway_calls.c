@@ -154,6 +154,8 @@ static const struct rpc_method *const built[] = {
     METHOD(ReportSandboxConfiguration),
     METHOD(ListWorkspaces),
     METHOD(GetWorkspace),
+    METHOD(GetSandboxLogs),
+    METHOD(PushSandboxLogs),
 };
 
 static bool is_built(const struct rpc_method *method)
