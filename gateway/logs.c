@@ -166,8 +166,7 @@ static void respond(struct request *request, const struct journal *journal)
     journal_filter_init(&filter, message->since_time, message->sources, message->n_sources,
                         message->min_level);
     struct journal_reader reader = {.lines = true};
-    size_t most = message->lines == 0 ? JOURNAL_LINES_LIMIT : message->lines;
-    journal_seek_tail(journal, &filter, most, 0, &reader);
+    journal_seek_tail(journal, &filter, JOURNAL_LINES_LIMIT, 0, &reader);
     Openshell__V1__GetSandboxLogsResponse response = OPENSHELL__V1__GET_SANDBOX_LOGS_RESPONSE__INIT;
     response.buffer_total = (uint32_t)journal_line_count(journal);
     response.logs =
@@ -178,6 +177,10 @@ static void respond(struct request *request, const struct journal *journal)
         if (journal_filter_matches(&filter, entry))
             response.logs[response.n_logs++] = entry->line;
     qsort(response.logs, response.n_logs, sizeof(*response.logs), compare_times);
+    if (message->lines > 0 && response.n_logs > message->lines) {
+        response.logs += response.n_logs - message->lines;
+        response.n_logs = message->lines;
+    }
     request_respond(request, &response.base);
 }
 
