@@ -33,6 +33,7 @@ EXTRA_DIST += \
 
 isolation_units = \
 	tests/unit/test_maker \
+	tests/unit/test_maker_files \
 	tests/unit/test_maker_parts
 if HAVE_CMOCKA
 check_PROGRAMS += $(isolation_units)
@@ -40,6 +41,9 @@ TESTS += $(isolation_units)
 tests_unit_test_maker_SOURCES = tests/unit/test_maker.c
 tests_unit_test_maker_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_maker_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
+tests_unit_test_maker_files_SOURCES = tests/unit/test_maker_files.c
+tests_unit_test_maker_files_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_maker_files_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
 tests_unit_test_maker_parts_SOURCES = tests/unit/test_maker_parts.c
 tests_unit_test_maker_parts_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_maker_parts_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
