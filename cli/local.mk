@@ -55,35 +55,3 @@ nodist_openshell_commands_SOURCES = \
 openshell_commands_LDADD = libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC)
 $(openshell_commands_OBJECTS): | proto/tables.stamp
 endif
-
-# The build tree's libexec directory, for OPENSHELL_EXEC_PATH: everything under the name it is
-# installed by.
-command_names = `$(AWK) -v mode=names -f $(command_generator) $(command_list)`
-all-local: exec-path/stamp
-exec-path/stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(command_list) $(command_generator)
-	$(AM_V_GEN)$(MKDIR_P) exec-path && \
-	for program in $(bin_PROGRAMS) $(pkglibexec_PROGRAMS); do \
-		ln -sf "../$$program" "exec-path/$${program##*/}" || exit 1; \
-	done && \
-	for name in $(command_names); do \
-		ln -sf ../openshell-commands "exec-path/$$name" || exit 1; \
-	done && \
-	ln -sfn ../manual exec-path/manual && \
-	touch $@
-clean-local: clean-exec-path
-clean-exec-path:
-	rm -rf exec-path
-
-# One file under many names: links where the file system has them.
-install-exec-hook: install-command-links
-install-command-links:
-	names=$(command_names) && cd "$(DESTDIR)$(pkglibexecdir)" && \
-	for name in $$names; do \
-		rm -f "$$name" && \
-		{ ln openshell-commands "$$name" || ln -s openshell-commands "$$name" || \
-		cp -p openshell-commands "$$name"; } || exit 1; \
-	done
-uninstall-hook: uninstall-command-links
-uninstall-command-links:
-	for name in $(command_names); do rm -f "$(DESTDIR)$(pkglibexecdir)/$$name"; done
-.PHONY: clean-exec-path install-command-links uninstall-command-links

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "gateway/main.h"
 #include "gateway/options.h"
 #include "gateway/server.h"
 
@@ -69,7 +70,7 @@ static int fail(const struct error *error, int status)
     return status;
 }
 
-int main(int argc, char **argv)
+int gateway_main(int argc, char **argv)
 {
     struct options options;
     struct error error = {0};

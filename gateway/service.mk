@@ -43,19 +43,14 @@ libgateway_a_SOURCES = \
 	gateway/watch.c gateway/watch.h
 $(libgateway_a_OBJECTS): | proto/generated.stamp proto/tables.stamp
 
-pkglibexec_PROGRAMS += openshell-gateway
-openshell_gateway_SOURCES = gateway/main.c
-openshell_gateway_LDADD = libgateway.a $(GATEWAY_CORE_LIBS) libboundary.a $(RPC_TLS_LIBS) \
-	$(JANSSON_STATIC)
-$(openshell_gateway_OBJECTS): | proto/tables.stamp
-
 if HAVE_CMOCKA
 service_tests = tests/unit/test_access tests/unit/test_authorize tests/unit/test_gateway_calls \
 	tests/unit/test_logs \
 	tests/unit/test_relay
 check_PROGRAMS += $(service_tests)
 TESTS += $(service_tests)
-service_test_libraries = $(openshell_gateway_LDADD) $(CMOCKA_LIBS)
+service_test_libraries = libgateway.a $(GATEWAY_CORE_LIBS) libboundary.a $(RPC_TLS_LIBS) \
+	$(JANSSON_STATIC) $(CMOCKA_LIBS)
 tests_unit_test_access_SOURCES = tests/unit/test_access.c
 tests_unit_test_access_LDADD = $(service_test_libraries)
 tests_unit_test_authorize_SOURCES = tests/unit/test_authorize.c

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "boundary/launch.h"
 #include "boundary/owner_lock.h"
+#include "runtime/main.h"
 #include "runtime/service.h"
 
 static const char USAGE[] =
@@ -128,7 +129,7 @@ static bool run(int *ret_status, struct error *error)
     return serve(&launch, maker, ret_status, error);
 }
 
-int main(int argc, char **argv)
+int runtime_main(int argc, char **argv)
 {
     int status = EXIT_FAILURE;
     if (!parse_options(argc, argv, &status))

@@ -66,7 +66,7 @@ static void on_maker_gone(struct maker *maker, void *user)
     (void)maker;
     struct service *service = user;
     service->maker_gone = true;
-    boundary_maker_gone(service);
+    service_maker_gone(service);
     if (!service->ending)
         service_end(service, OWNER_ENDED_BOUNDARY_LOST, EXIT_FAILURE);
     else if (service->link.connection == NULL)
@@ -79,7 +79,7 @@ static void on_root_ready(struct maker *maker, const struct error *error, void *
 {
     (void)maker;
     log_debug("root %s", error == NULL ? "stands" : error->message);
-    boundary_root_known(user, error);
+    service_root_known(user, error);
 }
 
 static void on_terminate_signal(int number, void *argument)

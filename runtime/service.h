@@ -102,16 +102,16 @@ bool exchange_stream_send(struct exchange_stream *stream, const exchange_frame *
 void exchange_stream_fail(struct exchange_stream *stream, const struct error *error);
 
 /* service_boundary.c: the operations that move the stage. */
-void boundary_discover_policy(struct exchange_stream *stream);
-void boundary_attach(struct exchange_stream *stream,
-                     const Openshell__Sandbox__Protocol__V1__Attach *attach);
-void boundary_confirm(struct exchange_stream *stream);
-void boundary_start_agent(struct exchange_stream *stream,
-                          const Openshell__Sandbox__Protocol__V1__StartAgent *start);
-void boundary_terminate(struct exchange_stream *stream,
-                        const Openshell__Sandbox__Protocol__V1__TerminateBoundary *terminate);
-void boundary_root_known(struct service *service, const struct error *error);
-void boundary_maker_gone(struct service *service);
-void boundary_stream_gone(struct exchange_stream *stream);
+void service_discover_policy(struct exchange_stream *stream);
+void service_attach(struct exchange_stream *stream,
+                    const Openshell__Sandbox__Protocol__V1__Attach *attach);
+void service_confirm(struct exchange_stream *stream);
+void service_start_agent(struct exchange_stream *stream,
+                         const Openshell__Sandbox__Protocol__V1__StartAgent *start);
+void service_terminate(struct exchange_stream *stream,
+                       const Openshell__Sandbox__Protocol__V1__TerminateBoundary *terminate);
+void service_root_known(struct service *service, const struct error *error);
+void service_maker_gone(struct service *service);
+void service_stream_gone(struct exchange_stream *stream);
 
 #endif

@@ -1,4 +1,4 @@
-# Build rules of the runtime's service and of openshell-sandbox.
+# Build rules of the runtime's service.
 noinst_LIBRARIES += libservice.a
 libservice_a_SOURCES = \
 	runtime/exec_admission.c runtime/exec_admission.h \
@@ -12,13 +12,3 @@ libservice_a_SOURCES = \
 	runtime/service_exchange.c \
 	runtime/stage.c runtime/stage.h
 $(libservice_a_OBJECTS): | proto/tables.stamp
-
-# Fully static, so that it can be put into any root.
-if !SANITIZERS
-pkglibexec_PROGRAMS += openshell-sandbox
-openshell_sandbox_SOURCES = runtime/main.c
-openshell_sandbox_LDFLAGS = $(AM_LDFLAGS) -static
-openshell_sandbox_LDADD = \
-	libservice.a libruntime.a libboundary.a $(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC)
-$(openshell_sandbox_OBJECTS): | proto/tables.stamp
-endif

@@ -77,7 +77,7 @@ static void move_free(struct move *move)
     free(move);
 }
 
-void boundary_stream_gone(struct exchange_stream *stream)
+void service_stream_gone(struct exchange_stream *stream)
 {
     struct service *service = stream->service;
     if (service->attaching == stream)
@@ -95,7 +95,7 @@ void boundary_stream_gone(struct exchange_stream *stream)
 
 /* The root's own policy. A composed root has none. One that was copied with --from may have
  * /etc/openshell/policy.yaml: reading it belongs here, with what the process-maker sees. */
-void boundary_discover_policy(struct exchange_stream *stream)
+void service_discover_policy(struct exchange_stream *stream)
 {
     Openshell__Sandbox__Protocol__V1__ImagePolicy policy;
     openshell__sandbox__protocol__v1__image_policy__init(&policy);
@@ -227,8 +227,8 @@ static void remember_attach(struct exchange_stream *stream,
     stream->service->attaching = stream;
 }
 
-void boundary_attach(struct exchange_stream *stream,
-                     const Openshell__Sandbox__Protocol__V1__Attach *attach)
+void service_attach(struct exchange_stream *stream,
+                    const Openshell__Sandbox__Protocol__V1__Attach *attach)
 {
     struct service *service = stream->service;
     struct error error = {0};
@@ -247,10 +247,10 @@ void boundary_attach(struct exchange_stream *stream,
     }
     remember_attach(stream, attach);
     if (service->root_known)
-        boundary_root_known(service, &service->root_error);
+        service_root_known(service, &service->root_error);
 }
 
-void boundary_root_known(struct service *service, const struct error *error)
+void service_root_known(struct service *service, const struct error *error)
 {
     if (!service->root_known && error != NULL)
         error_copy(&service->root_error, error);
@@ -350,7 +350,7 @@ static void on_measured(struct maker *maker, const struct error *error, void *us
     move_free(move);
 }
 
-void boundary_confirm(struct exchange_stream *stream)
+void service_confirm(struct exchange_stream *stream)
 {
     if (!begin_moving(stream))
         return;
@@ -360,8 +360,8 @@ void boundary_confirm(struct exchange_stream *stream)
 
 /* ---- start_agent ---- */
 
-void boundary_start_agent(struct exchange_stream *stream,
-                          const Openshell__Sandbox__Protocol__V1__StartAgent *start)
+void service_start_agent(struct exchange_stream *stream,
+                         const Openshell__Sandbox__Protocol__V1__StartAgent *start)
 {
     if (!begin_moving(stream))
         return;
@@ -377,8 +377,8 @@ void boundary_start_agent(struct exchange_stream *stream,
 
 /* ---- terminate_boundary ---- */
 
-void boundary_terminate(struct exchange_stream *stream,
-                        const Openshell__Sandbox__Protocol__V1__TerminateBoundary *terminate)
+void service_terminate(struct exchange_stream *stream,
+                       const Openshell__Sandbox__Protocol__V1__TerminateBoundary *terminate)
 {
     struct service *service = stream->service;
     int64_t grace = 0;
@@ -401,7 +401,7 @@ void boundary_terminate(struct exchange_stream *stream,
     maker_terminate(service->options.maker, (unsigned)grace);
 }
 
-void boundary_maker_gone(struct service *service)
+void service_maker_gone(struct service *service)
 {
     if (service->terminating == NULL)
         return;

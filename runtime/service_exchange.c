@@ -56,16 +56,16 @@ static void run_operation(struct exchange_stream *stream, const exchange_frame *
 {
     switch (stream->exchange.operation) {
     case OPERATION_DISCOVER_POLICY:
-        boundary_discover_policy(stream);
+        service_discover_policy(stream);
         break;
     case OPERATION_ATTACH:
-        boundary_attach(stream, frame->attach);
+        service_attach(stream, frame->attach);
         break;
     case OPERATION_CONFIRM:
-        boundary_confirm(stream);
+        service_confirm(stream);
         break;
     case OPERATION_START_AGENT:
-        boundary_start_agent(stream, frame->start_agent);
+        service_start_agent(stream, frame->start_agent);
         break;
     case OPERATION_EXEC:
         process_exec(stream, frame->exec);
@@ -83,7 +83,7 @@ static void run_operation(struct exchange_stream *stream, const exchange_frame *
         process_terminate(stream, frame->terminate);
         break;
     case OPERATION_TERMINATE_BOUNDARY:
-        boundary_terminate(stream, frame->terminate_boundary);
+        service_terminate(stream, frame->terminate_boundary);
         break;
     case OPERATION_NONE:
     case OPERATION_COUNT:
@@ -146,7 +146,7 @@ static void on_done(struct rpc_call *call, const struct error *status, void *use
     struct exchange_stream *stream = user;
     if (stream->process != NULL)
         process_stream_gone(stream);
-    boundary_stream_gone(stream);
+    service_stream_gone(stream);
     free(stream);
 }
 

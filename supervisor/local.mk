@@ -15,16 +15,6 @@ libsupervisor_a_SOURCES = \
 	supervisor/supervisor.c supervisor/supervisor.h
 $(libsupervisor_a_OBJECTS): | proto/tables.stamp
 
-# Static: a supervisor for each sandbox starts sooner and shares its pages with the others.
-if !SANITIZERS
-pkglibexec_PROGRAMS += openshell-supervisor
-openshell_supervisor_SOURCES = supervisor/main.c
-openshell_supervisor_LDFLAGS = $(AM_LDFLAGS) -static
-openshell_supervisor_LDADD = \
-	libsupervisor.a libboundary.a $(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC)
-$(openshell_supervisor_OBJECTS): | proto/tables.stamp
-endif
-
 if HAVE_CMOCKA
 boundary_parts_tests = \
 	tests/unit/test_boundary_evidence \
@@ -58,12 +48,12 @@ tests_integration_test_boundary_end_to_end_SOURCES = \
 	tests/integration/boundary_fixture.c tests/integration/boundary_fixture.h \
 	tests/integration/test_boundary_end_to_end.c
 tests_integration_test_boundary_end_to_end_CPPFLAGS = \
-	$(AM_CPPFLAGS) -DBUILD_DIRECTORY='"$(abs_builddir)"'
+	$(AM_CPPFLAGS) -DPROGRAMS_DIRECTORY='"$(abs_builddir)/exec-path"'
 tests_integration_test_boundary_end_to_end_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_integration_test_boundary_end_to_end_LDADD = \
 	libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)
 EXTRA_tests_integration_test_boundary_end_to_end_DEPENDENCIES = \
-	openshell-sandbox$(EXEEXT) openshell-supervisor$(EXEEXT)
+	exec-path/stamp
 
 # Not a test: what a start and an exec cost without a gateway.
 EXTRA_PROGRAMS += tests/integration/measure_boundary
@@ -72,7 +62,7 @@ tests_integration_measure_boundary_SOURCES = \
 	tests/integration/boundary_fixture.c tests/integration/boundary_fixture.h \
 	tests/integration/measure_boundary.c
 tests_integration_measure_boundary_CPPFLAGS = \
-	$(AM_CPPFLAGS) -DBUILD_DIRECTORY='"$(abs_builddir)"'
+	$(AM_CPPFLAGS) -DPROGRAMS_DIRECTORY='"$(abs_builddir)/exec-path"'
 tests_integration_measure_boundary_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_integration_measure_boundary_LDADD = \
 	libboundary.a $(RPC_TLS_LIBS) $(JANSSON_STATIC) $(CMOCKA_LIBS)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "boundary/owner_lock.h"
+#include "supervisor/main.h"
 #include "supervisor/supervisor.h"
 
 static const char USAGE[] =
@@ -79,7 +80,7 @@ static bool run(int *ret_status, struct error *error)
     return true;
 }
 
-int main(int argc, char **argv)
+int supervisor_main(int argc, char **argv)
 {
     int status = EXIT_FAILURE;
     if (!parse_options(argc, argv, &status))

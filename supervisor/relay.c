@@ -430,8 +430,8 @@ static bool target_known(const Openshell__V1__RelayOpen *open, struct error *err
     return true;
 }
 
-bool relay_open(struct relays *relays, struct running_boundary *running,
-                const Openshell__V1__RelayOpen *open, struct error *error)
+bool relays_open(struct relays *relays, struct running_boundary *running,
+                 const Openshell__V1__RelayOpen *open, struct error *error)
 {
     if (!target_known(open, error))
         return false;
@@ -455,7 +455,7 @@ bool relay_open(struct relays *relays, struct running_boundary *running,
     return true;
 }
 
-void relay_drop(struct relays *relays, const char *channel_id)
+void relays_drop(struct relays *relays, const char *channel_id)
 {
     struct relay *relay = table_get(relays->by_channel, channel_id);
     if (relay != NULL && relay->gateway != NULL)

@@ -20,9 +20,9 @@ struct relays;
 struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch);
 
 /* Opens what the gateway asked for. False, with a text for the gateway, when it cannot be. */
-bool relay_open(struct relays *relays, struct running_boundary *running,
-                const Openshell__V1__RelayOpen *open, struct error *error);
+bool relays_open(struct relays *relays, struct running_boundary *running,
+                 const Openshell__V1__RelayOpen *open, struct error *error);
 /* The gateway does not need it any more; unknown names are fine. */
-void relay_drop(struct relays *relays, const char *channel_id);
+void relays_drop(struct relays *relays, const char *channel_id);
 
 #endif

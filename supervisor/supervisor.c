@@ -96,7 +96,7 @@ static void on_relay_open(const Openshell__V1__RelayOpen *open, void *user)
 {
     struct supervisor *supervisor = user;
     struct error error = {0};
-    if (!relay_open(supervisor->relays, supervisor->running, open, &error)) {
+    if (!relays_open(supervisor->relays, supervisor->running, open, &error)) {
         log_warn("a relay was refused: %s", error.message);
         gateway_session_refuse_relay(supervisor->session, open->channel_id, error.message);
     }
@@ -107,7 +107,7 @@ static void on_relay_close(const Openshell__V1__RelayClose *close, void *user)
 {
     struct supervisor *supervisor = user;
     log_debug("the gateway closed a relay: %s", close->reason);
-    relay_drop(supervisor->relays, close->channel_id);
+    relays_drop(supervisor->relays, close->channel_id);
 }
 
 void supervisor_running(struct supervisor *supervisor, struct running_boundary *running)

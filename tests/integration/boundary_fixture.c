@@ -547,7 +547,7 @@ static int pipe_with(const struct buffer *text)
 static pid_t spawn(const struct fixture *fixture, const char *program, int third, int fourth,
                    int fifth)
 {
-    char *path = memory_printf("%s/%s", BUILD_DIRECTORY, program);
+    char *path = memory_printf("%s/%s", PROGRAMS_DIRECTORY, program);
     char *log = memory_printf("%s/%s.log", fixture->directory, program);
     char *argv[] = {path, NULL};
     posix_spawn_file_actions_t actions;
