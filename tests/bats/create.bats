@@ -28,8 +28,7 @@ load helper
 }
 
 @test "a main command that does not exist: a failure that names it" {
-    run openshell sandbox create --name m -- no-such-program-anywhere
-    ((status != 0))
+    run -127 openshell sandbox create --name m -- no-such-program-anywhere
     contains "$output" no-such-program-anywhere
     run -0 openshell sandbox delete m
 }
