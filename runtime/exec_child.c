@@ -63,9 +63,7 @@ static bool apply_controls(const struct controls *controls, struct error *error)
 /* Signals as a program expects them: nothing blocked, nothing ignored. */
 static void reset_signals(void)
 {
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < _NSIG; number++)
-        sigaction(number, &plain, NULL);
+    syscall_reset_signals();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

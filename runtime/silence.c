@@ -56,9 +56,7 @@ void silence_process(void)
     setrlimit(RLIMIT_CORE, &NO_CORE);
     prctl(PR_SET_NAME, "openshell-maker");
     syscall_join_session_keyring();
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < _NSIG; number++)
-        sigaction(number, &plain, NULL);
+    syscall_reset_signals();
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);

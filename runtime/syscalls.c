@@ -56,6 +56,14 @@ int syscall_pidfd_send_signal(int pidfd, int number)
     return (int)syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0);
 }
 
+void syscall_reset_signals(void)
+{
+    /* The kernel's form of struct sigaction: handler, flags, restorer, mask; all 0 is SIG_DFL. */
+    static const uint64_t PLAIN[4];
+    for (int number = 1; number <= 64; number++)
+        syscall(SYS_rt_sigaction, number, PLAIN, NULL, sizeof(uint64_t));
+}
+
 int syscall_join_session_keyring(void)
 {
     return (int)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);

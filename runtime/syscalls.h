@@ -21,6 +21,10 @@ int syscall_openat2(int directory, const char *path, uint64_t flags, uint64_t mo
 int syscall_pidfd_open(pid_t process);
 int syscall_pidfd_send_signal(int pidfd, int number);
 
+/* All signals to their default action, the two that the C library keeps to itself too: it leaves
+ * those ignored in what posix_spawn starts, and so would every program in a sandbox have them. */
+void syscall_reset_signals(void);
+
 /* Replaces the thread's session keyring by a new, empty one. */
 int syscall_join_session_keyring(void);
 
