@@ -33,7 +33,11 @@ enum {
 };
 
 /* Changes with what the skeleton consists of. */
-#define FORMAT "openshell etc skeleton 1\n"
+#define FORMAT "openshell etc skeleton 2\n"
+
+const char *const ETC_SKELETON_MOUNTED[] = {"alternatives", "ssl/certs"};
+const size_t ETC_SKELETON_MOUNTED_COUNT =
+    sizeof(ETC_SKELETON_MOUNTED) / sizeof(ETC_SKELETON_MOUNTED[0]);
 
 /* Names or patterns below the host's /etc. Only what is readable by everybody is taken. What may
  * hold a credential (gitconfig, npmrc, pip.conf) or a way to a host service is not here. */
@@ -148,6 +152,14 @@ static bool is_excluded(const char *path)
     return false;
 }
 
+static bool is_mounted(const char *path)
+{
+    for (size_t i = 0; i < ETC_SKELETON_MOUNTED_COUNT; i++)
+        if (strcmp(path, ETC_SKELETON_MOUNTED[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool matches_source(const char *name)
 {
     for (size_t i = 0; i < sizeof(SOURCES) / sizeof(SOURCES[0]); i++)
@@ -211,6 +223,8 @@ static bool copy_directory(const struct copy *copy, const char *path, unsigned d
 {
     if (mkdirat(copy->root, path, 0755) != 0 && errno != EEXIST)
         return error_set_errno(copy->error, ERROR_INTERNAL, errno, "cannot make '%s'", path);
+    if (is_mounted(path))
+        return true;
     int directory = openat(copy->etc, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = directory >= 0 ? fdopendir(directory) : NULL;
     if (stream == NULL) {
@@ -245,7 +259,8 @@ static bool copy_entry(const struct copy *copy, const char *path, unsigned depth
     if ((status.st_mode & S_IROTH) == 0)
         return true;
     if (S_ISDIR(status.st_mode)) {
-        describe(copy->manifest, path, &status);
+        if (!is_mounted(path))
+            describe(copy->manifest, path, &status);
         return copy_directory(copy, path, depth);
     }
     if (!S_ISREG(status.st_mode))
@@ -287,10 +302,15 @@ static void free_names(char **names)
     free(names);
 }
 
-/* The head of a manifest: the format and the list of sources that exist. */
+/* The head of a manifest: the format, this boot, and the list of sources that exist. A skeleton is
+ * not synced, which takes longer than all the rest; so none is believed in after a crash. */
 static void describe_sources(struct buffer *manifest, char *const *names)
 {
+    struct buffer boot = BUFFER_INIT(64);
     buffer_append_text(manifest, FORMAT);
+    if (file_read("/proc/sys/kernel/random/boot_id", &boot, NULL))
+        buffer_append_text(manifest, buffer_text(&boot));
+    buffer_free(&boot);
     for (char *const *name = names; *name != NULL; name++)
         buffer_printf(manifest, "%s\n", *name);
     buffer_append_text(manifest, "--\n");
@@ -368,6 +388,14 @@ static bool write_generated(int root, struct error *error)
     return true;
 }
 
+static bool write_manifest(const char *path, const struct buffer *manifest, struct error *error)
+{
+    CLEANUP_CLOSE int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno, "cannot make '%s'", path);
+    return file_write_all(file, manifest->data, manifest->length, error);
+}
+
 /* Fills CACHE/etc-XXXXXX, an empty directory. */
 static bool build_into(const char *version, struct error *error)
 {
@@ -389,8 +417,8 @@ static bool build_into(const char *version, struct error *error)
     bool built = true;
     for (char **name = names; built && *name != NULL; name++)
         built = copy_entry(&copy, *name, 0);
-    built = built && write_generated(root, error) &&
-            file_write_atomic(manifest_path, manifest.data, manifest.length, 0600, error);
+    built =
+        built && write_generated(root, error) && write_manifest(manifest_path, &manifest, error);
     umask(mask);
     free_names(names);
     buffer_free(&manifest);

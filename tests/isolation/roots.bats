@@ -79,8 +79,8 @@ copied()
     eventually test -L "$cache/etc-current"
     eventually test -d "$ROOT/one/sandbox"
     first=$(readlink "$cache/etc-current")
-    sed -i '$d' "$cache/$first/manifest"
-    sed -i '1s/1$/0/' "$cache/$first/manifest"
+    # As if another version had built it.
+    sed -i '1s/$/ older/' "$cache/$first/manifest"
     timeout 60 "$SHELL_PROGRAM" --state "$ROOT/two" --cache "$cache" -- true 3>&-
     [[ $(readlink "$cache/etc-current") != "$first" && -e $cache/$first/root/profile ]]
     touch "$ROOT/one/sandbox/go"
