@@ -101,26 +101,17 @@ static bool read_limits(const struct maker *maker, pid_t process, struct maker_e
                         struct error *error)
 {
     CLEANUP_FREE char *limits = read_file(process, "limits", error);
-    CLEANUP_FREE char *group = limits != NULL ? read_file(process, "cgroup", error) : NULL;
-    if (group == NULL)
+    if (limits == NULL)
         return false;
     unsigned soft, hard;
     evidence->not_dumpable_core =
         sscanf(find_field(limits, "Max core file size"), "%u %u", &soft, &hard) == 2 && soft == 0 &&
         hard == 0;
-    const char *mechanism = "none";
-    if (maker->limits.cgroup != NULL) {
-        const char *name = strrchr(maker->limits.cgroup, '/');
-        const char *found = strstr(group, name);
-        if (found != NULL && found[strlen(name)] == '\n')
-            mechanism = "cgroup";
-    } else if (sscanf(find_field(limits, "Max processes"), "%u %u", &soft, &hard) == 2 &&
-               hard <= maker->limits.process_limit && soft <= hard) {
-        mechanism = "rlimit";
-    }
+    bool limited = sscanf(find_field(limits, "Max processes"), "%u %u", &soft, &hard) == 2 &&
+                   hard <= maker->process_limit && soft <= hard;
     snprintf(evidence->process_limit_mechanism, sizeof(evidence->process_limit_mechanism), "%s",
-             mechanism);
-    evidence->process_limit = strcmp(mechanism, "none") != 0 ? maker->limits.process_limit : 0;
+             limited ? "rlimit" : "none");
+    evidence->process_limit = limited ? maker->process_limit : 0;
     return true;
 }
 

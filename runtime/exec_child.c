@@ -49,7 +49,7 @@ static bool apply_controls(const struct controls *controls, struct error *error)
 {
     static const struct rlimit NO_CORE = {0, 0};
     if (!identity_become_workload(&controls->identity, error) ||
-        !limits_enforce(controls->resource_limit, error))
+        !limits_enforce(controls->process_limit, error))
         return false;
     if (setrlimit(RLIMIT_CORE, &NO_CORE) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
         return error_set_errno(error, ERROR_FAILED_PRECONDITION, errno, "cannot forbid core dumps");

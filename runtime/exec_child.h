@@ -12,7 +12,7 @@ struct controls {
     struct identity identity;
     int landlock_ruleset; /* -1: none */
     int landlock_abi;
-    unsigned resource_limit; /* RLIMIT_NPROC; 0: a control group limits */
+    unsigned process_limit; /* RLIMIT_NPROC */
     bool composed;
 };
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "runtime/copied_root.h"
+#include "runtime/limits.h"
 #include "runtime/maker_internal.h"
 #include "runtime/namespaces.h"
 #include "runtime/process_maker.h"
@@ -50,8 +51,7 @@ static void kill_and_wait(struct maker *maker)
 /* The process-maker may build: its ids are mapped, and its root is there. */
 static bool send_build(struct maker *maker, struct error *error)
 {
-    struct message build = {.type = MESSAGE_BUILD,
-                            .value = (int32_t)limits_resource_limit(&maker->limits)};
+    struct message build = {.type = MESSAGE_BUILD, .value = (int32_t)maker->process_limit};
     return message_send(maker->control, &build, NULL, 0, error);
 }
 
@@ -68,7 +68,6 @@ static bool fork_maker(struct maker *maker, const struct maker_config *config, s
     maker->control = ends[0];
     if (maker->process < 0)
         return false;
-    limits_place(&maker->limits, maker->process);
     bool copy = config->from_directory != NULL && !copied_root_exists(config->state_directory);
     if (message_want_sender(maker->control) &&
         namespaces_map_ids(maker->process, config->host_id_base, error) &&
@@ -91,7 +90,7 @@ struct maker *maker_spawn(const struct maker_config *config, struct error *error
         maker_free(maker);
         return NULL;
     }
-    limits_prepare(config->process_limit, &maker->limits);
+    maker->process_limit = limits_possible(config->process_limit);
     if (!fork_maker(maker, config, error)) {
         maker->process = 0;
         maker_free(maker);
@@ -141,7 +140,6 @@ static void finish(struct maker *maker)
         session_finish(session, "the sandbox ended");
         session = maker->sessions;
     }
-    limits_release(&maker->limits);
     maker->events.on_gone(maker, maker->events.user);
 }
 
@@ -232,7 +230,6 @@ void maker_free(struct maker *maker)
     reactor_watch_cancel(maker->control_watch);
     reactor_watch_cancel(maker->process_watch);
     reactor_timer_cancel(maker->end_timer);
-    limits_release(&maker->limits);
     places_release(&maker->places);
     if (maker->control >= 0)
         close(maker->control);

@@ -90,7 +90,7 @@ struct maker_evidence {
     gid_t host_group_id;
     gid_t supplementary_groups[32]; /* host ids that could not be dropped (decision B15) */
     size_t supplementary_group_count;
-    char process_limit_mechanism[32]; /* "cgroup", "rlimit" or "none" */
+    char process_limit_mechanism[32]; /* "rlimit" or "none" */
     unsigned process_limit;
     char root_kind[16];     /* "composed" or "copied" */
     char usr_mechanism[16]; /* "overlay" or "bind" */

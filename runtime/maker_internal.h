@@ -2,14 +2,13 @@
 #ifndef RUNTIME_MAKER_INTERNAL_H
 #define RUNTIME_MAKER_INTERNAL_H
 
-#include "runtime/limits.h"
 #include "runtime/maker.h"
 #include "runtime/maker_protocol.h"
 #include "runtime/places.h"
 
 struct maker {
     struct places places;
-    struct limits limits;
+    unsigned process_limit; /* the one that is enforced */
     pid_t copier; /* copies a root at the first start, before the process-maker builds; 0: none */
     int copier_link; /* its answer, and what ends it */
     struct reactor_watch *copier_watch;

@@ -26,7 +26,7 @@ enum {
 
 enum message_type {
     /* Runtime to process-maker. */
-    MESSAGE_BUILD = 1, /* ids are mapped, the cgroup is joined; value: RLIMIT_NPROC or 0 */
+    MESSAGE_BUILD = 1, /* ids are mapped; value: RLIMIT_NPROC */
     MESSAGE_PING,
     MESSAGE_ATTACH,      /* blob of the policy, main's session socket */
     MESSAGE_EXEC,        /* blob of the spec, session socket, then as MESSAGE_START */

@@ -39,8 +39,7 @@ pid_t namespaces_clone(int *ret_pidfd, struct error *error);
  * caller, and setgroups denied, since a user may not drop groups that deny something. */
 bool namespaces_map_ids(pid_t process, uid_t host_id_base, struct error *error);
 
-/* Child side, after its cgroup was set: the cgroup namespace, and mounts that no longer propagate.
- */
+/* Child side: the cgroup namespace, and mounts that no longer propagate. */
 bool namespaces_separate(struct error *error);
 bool namespaces_set_host_name(const char *name, struct error *error);
 bool namespaces_raise_loopback(struct error *error);

@@ -63,7 +63,7 @@ static void wait_for_maps(struct process_maker *maker)
     while (result == MESSAGE_NONE);
     if (result != MESSAGE_GOT || message.type != MESSAGE_BUILD)
         end_sandbox();
-    maker->controls.resource_limit = (unsigned)message.value;
+    maker->controls.process_limit = (unsigned)message.value;
 }
 
 /* Whether the runtime is still there; asked between the steps of building. */

@@ -144,7 +144,7 @@ group()
     run sandbox --limit 40 --exec --kill-after 1500 -- bash -c \
         'exec 2>/dev/null; f() { f | f & }; f; while :; do set -- /proc/[0-9]*; echo $#; done'
     [[ $status == $((128 + 9)) ]]
-    # The processes that make others are outside of an ordinary user's limit.
+    # The processes that make others are outside of the limit when root made the sandbox.
     local most
     most=$(printf '%s\n' "$output" | sort -n | tail -n 1)
     echo "$most at most"

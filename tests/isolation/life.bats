@@ -172,17 +172,6 @@ has_no_processes()
     [[ $output == $'1\n2\n3\n4' ]]
 }
 
-@test "control groups are taken away" {
-    is_root || skip "needs root"
-    run -0 sandbox --evidence --exec -- true
-    [[ $output == *process_limit_mechanism=cgroup* ]] || skip "no pids controller here"
-    local group
-    for group in /sys/fs/cgroup/pids/openshell/* /sys/fs/cgroup/openshell/*; do
-        [[ -d $group ]] || continue
-        kill -0 "$(sed -E 's/.*sandbox-([0-9]+)-.*/\1/' <<<"$group")"
-    done
-}
-
 @test "two sandboxes that are made at once share one new skeleton" {
     local pids=() i failed=0
     for i in 1 2 3 4; do

@@ -159,12 +159,12 @@ socket.socket(socket.AF_UNIX).bind(\"/sandbox/s\")"'
         [[ $output == *"$name=1"* ]]
     done
     [[ $output == *landlock_abi=[1-9]* && $output == *user_id=1234* && $output == *group_id=1000* ]]
-    [[ $output == *process_limit=99* && $output == *root_kind=composed* ]]
+    [[ $output == *process_limit_mechanism=rlimit* && $output == *process_limit=99* && $output == *root_kind=composed* ]]
     [[ $output == *usr_mechanism=overlay* || $output == *usr_mechanism=bind* ]]
     if is_root; then
         [[ $output == *host_user_id=1610613736* && $output == *$'supplementary_groups=\n'* ]]
     else
-        [[ $output == *"host_user_id=$EUID"* && $output == *process_limit_mechanism=rlimit* ]]
+        [[ $output == *"host_user_id=$EUID"* ]]
     fi
 }
 
