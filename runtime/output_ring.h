@@ -1,5 +1,6 @@
 /* What a process wrote lately, for those who attach later (decision P7): up to 1 MiB, numbered by
- * the byte. Output and error output keep their order. */
+ * the byte. Output and error output keep their order; where a process changes between them often,
+ * what that costs counts too and less is kept. */
 #ifndef RUNTIME_OUTPUT_RING_H
 #define RUNTIME_OUTPUT_RING_H
 
@@ -22,9 +23,8 @@ uint64_t output_ring_first(const struct output_ring *ring);
 uint64_t output_ring_next(const struct output_ring *ring);
 
 /* The bytes from `sequence` on, as far as they are of one kind and in one piece, at most `limit`;
- * 0 when there are none. A sequence that was dropped is moved up to the oldest byte. The data live
- * until the next append. */
-size_t output_ring_read(const struct output_ring *ring, uint64_t *sequence, size_t limit,
+ * 0 when there are none. The data live until the next append. */
+size_t output_ring_read(const struct output_ring *ring, uint64_t sequence, size_t limit,
                         bool *ret_is_error, const void **ret_data);
 
 #endif

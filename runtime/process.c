@@ -26,6 +26,7 @@ struct process_table *process_table_new(struct service *service)
 static void process_free(struct process *process)
 {
     reactor_timer_cancel(process->timeout);
+    reactor_timer_cancel(process->hang_up);
     process_io_free(process->io);
     output_ring_free(process->ring);
     free(process->program);
@@ -88,10 +89,28 @@ struct process *process_find(struct process_table *table, const char *id)
     return table_get(table->by_id, id);
 }
 
+static void close_terminal(void *argument)
+{
+    struct process *process = argument;
+    reactor_timer_cancel(process->hang_up);
+    process->hang_up = NULL;
+    if (process->io != NULL)
+        process_io_hang_up(process->io);
+}
+
+/* The signal first, so that the last words arrive; a shell may miss it between two of its steps,
+ * but not that the terminal is gone. */
 static void hang_up(struct process *process)
 {
-    if (process->terminal && process->session != NULL && process->started && !process->exited)
-        maker_session_signal(process->session, SIGHUP);
+    if (!process->terminal || process->session == NULL || !process->started || process->exited)
+        return;
+    maker_session_signal(process->session, SIGHUP);
+    if (!process->is_main && process->owner == NULL)
+        close_terminal(process);
+    else if (process->hang_up == NULL)
+        process->hang_up =
+            reactor_timer_start(process->table->service->options.reactor,
+                                PROCESS_HANG_UP_MILLISECONDS, 0, close_terminal, process);
 }
 
 void process_hang_up_all(struct process_table *table)

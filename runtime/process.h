@@ -15,6 +15,8 @@ enum {
     /* Decision P6: between TERM and KILL of a tree that timed out or was cancelled. */
     PROCESS_KILL_GRACE_MILLISECONDS = 2000,
     PROCESS_GRACE_LIMIT_MILLISECONDS = 600 * 1000,
+    /* Between SIGHUP and the closing of a terminal that somebody still reads. */
+    PROCESS_HANG_UP_MILLISECONDS = 500,
     /* Pieces of up to 64 KiB that wait in one stream: 192 KiB of the 256 that a direction may hold
      * (decision P14); the rest is gRPC's. */
     PROCESS_WINDOW_FRAMES = 3,

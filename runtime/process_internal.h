@@ -18,7 +18,8 @@ struct process {
     struct process_io *io;         /* NULL once drained */
     struct output_ring *ring;      /* of main */
     struct reactor_timer *timeout;
-    char *program; /* for a message when it cannot be executed */
+    struct reactor_timer *hang_up; /* runs until its terminal is closed */
+    char *program;                 /* for a message when it cannot be executed */
 
     struct exchange_stream *starting; /* start_agent: answered when execve has spoken */
     struct exchange_stream *owner;    /* of an exec: its stream; of main: who may write */

@@ -264,6 +264,11 @@ bool process_io_write(struct process_io *io, const void *data, size_t length)
     return io->input < 0;
 }
 
+bool process_io_input_waits(const struct process_io *io)
+{
+    return io->input >= 0 && io->queue.length > 0;
+}
+
 void process_io_end_input(struct process_io *io)
 {
     if (io->input_ending)
@@ -273,12 +278,39 @@ void process_io_end_input(struct process_io *io)
         end_input_now(io);
 }
 
-void process_io_resize(struct process_io *io, unsigned columns, unsigned rows)
+void process_io_hang_up(struct process_io *io)
+{
+    if (!io->terminal || io->drained)
+        return;
+    close_outlet(&io->output);
+    close_input(io);
+    finish_drain(io);
+}
+
+static void set_size(const struct process_io *io, unsigned columns, unsigned rows, bool redraw)
 {
     struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
+    struct winsize now;
     int descriptor = io->output.descriptor >= 0 ? io->output.descriptor : io->input;
-    if (io->terminal && descriptor >= 0 && columns <= 0xffff && rows <= 0xffff)
-        ioctl(descriptor, TIOCSWINSZ, &size);
+    if (!io->terminal || descriptor < 0 || columns > 0xffff || rows > 0xffff)
+        return;
+    /* The kernel sends SIGWINCH for a change alone. */
+    if (redraw && ioctl(descriptor, TIOCGWINSZ, &now) == 0 && now.ws_col == size.ws_col &&
+        now.ws_row == size.ws_row) {
+        now.ws_row = (unsigned short)(now.ws_row > 1 ? now.ws_row - 1 : now.ws_row + 1);
+        ioctl(descriptor, TIOCSWINSZ, &now);
+    }
+    ioctl(descriptor, TIOCSWINSZ, &size);
+}
+
+void process_io_resize(struct process_io *io, unsigned columns, unsigned rows)
+{
+    set_size(io, columns, rows, false);
+}
+
+void process_io_redraw(struct process_io *io, unsigned columns, unsigned rows)
+{
+    set_size(io, columns, rows, true);
 }
 
 /* ---- life ---- */

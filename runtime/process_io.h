@@ -41,6 +41,8 @@ void process_io_free(struct process_io *io);
  * no more may be given before on_input_taken. After the process closed its input everything counts
  * as written. */
 bool process_io_write(struct process_io *io, const void *data, size_t length);
+/* Whether input that was given is not written yet. */
+bool process_io_input_waits(const struct process_io *io);
 /* End of input, after what is queued. */
 void process_io_end_input(struct process_io *io);
 void process_io_resume(struct process_io *io);
@@ -48,7 +50,12 @@ void process_io_resume(struct process_io *io);
  * calls on_drained, maybe from within. What it had written before is read however long the taker
  * needs. */
 void process_io_exited(struct process_io *io, unsigned drain_milliseconds);
+/* Closes the terminal: whoever has it gets SIGHUP from the kernel and reads its end. Output that
+ * was not read is lost. */
+void process_io_hang_up(struct process_io *io);
 /* Sets the size of the terminal. */
 void process_io_resize(struct process_io *io, unsigned columns, unsigned rows);
+/* The same, and tells a program on the terminal to draw anew also where the size stays. */
+void process_io_redraw(struct process_io *io, unsigned columns, unsigned rows);
 
 #endif

@@ -7,7 +7,8 @@
 #include "boundary/failure.h"
 #include "runtime/process_internal.h"
 
-/* How far main's writer may lag behind before main's output waits for it. */
+/* How far main's writer may lag behind before main's output waits for it: as long as it takes, as a
+ * stopped terminal stops a program. That the writer goes away ends the wait. */
 enum { WRITER_LAG_LIMIT = 256 * 1024 };
 
 static void fail(struct exchange_stream *stream, enum failure_kind kind, const char *text)
@@ -75,21 +76,39 @@ static void send_exited(struct exchange_stream *stream, const struct process *pr
     exchange_stream_send(stream, &frame);
 }
 
-/* Sends a viewer of main what it has not seen, a piece at a time, and the end. */
+static void send_skipped(struct exchange_stream *viewer, uint64_t count)
+{
+    exchange_frame frame = EXCHANGE_FRAME_INIT;
+    frame.frame_case = EXCHANGE_FRAME(SKIPPED);
+    frame.skipped = count;
+    viewer->sequence += count;
+    exchange_stream_send(viewer, &frame);
+}
+
+/* Sends a viewer of main what it has not seen, as far as it keeps up, and the end. What was dropped
+ * before it came so far is named: main waits for its writer alone. */
 static void feed(struct exchange_stream *viewer)
 {
     struct process *process = viewer->process;
-    if (viewer->exchange.to_supervisor != STATE_OUTPUT || rpc_call_unsent(viewer->call) > 0)
-        return;
-    bool is_error = false;
-    const void *data = NULL;
-    size_t length =
-        output_ring_read(process->ring, &viewer->sequence, EXCHANGE_CHUNK_LIMIT, &is_error, &data);
-    if (length > 0) {
+    while (viewer->exchange.to_supervisor == STATE_OUTPUT &&
+           rpc_call_unsent(viewer->call) < PROCESS_WINDOW_FRAMES) {
+        uint64_t first = output_ring_first(process->ring);
+        if (viewer->sequence < first) {
+            send_skipped(viewer, first - viewer->sequence);
+            continue;
+        }
+        bool is_error = false;
+        const void *data = NULL;
+        size_t length = output_ring_read(process->ring, viewer->sequence, EXCHANGE_CHUNK_LIMIT,
+                                         &is_error, &data);
+        if (length == 0) {
+            if (process->drained)
+                send_exited(viewer, process);
+            return;
+        }
         viewer->sequence += length;
-        send_output(viewer, is_error, data, length);
-    } else if (process->drained) {
-        send_exited(viewer, process);
+        if (!send_output(viewer, is_error, data, length))
+            return;
     }
 }
 
@@ -253,6 +272,33 @@ void process_input(struct exchange_stream *stream, const exchange_frame *frame)
         rpc_call_read(stream->call);
 }
 
+static void send_attached(struct exchange_stream *stream)
+{
+    const struct process *process = stream->process;
+    Openshell__Sandbox__Protocol__V1__ProcessAttached attached =
+        OPENSHELL__SANDBOX__PROTOCOL__V1__PROCESS_ATTACHED__INIT;
+    attached.terminal = process->terminal;
+    attached.writer = stream->writer;
+    attached.first_sequence = stream->sequence;
+    attached.next_sequence = output_ring_next(process->ring);
+    exchange_frame frame = EXCHANGE_FRAME_INIT;
+    frame.frame_case = EXCHANGE_FRAME(PROCESS_ATTACHED);
+    frame.process_attached = &attached;
+    exchange_stream_send(stream, &frame); /* the replay follows when it went out */
+}
+
+/* Input of an earlier writer that main has not read yet goes first. */
+static void become_writer(struct exchange_stream *stream,
+                          const Openshell__Sandbox__Protocol__V1__AttachProcess *attach)
+{
+    struct process *process = stream->process;
+    stream->writer = true;
+    process->owner = stream;
+    process->input_waits = process->io != NULL && process_io_input_waits(process->io);
+    if (process->io != NULL && attach->columns > 0 && attach->rows > 0)
+        process_io_redraw(process->io, attach->columns, attach->rows);
+}
+
 void process_attach(struct exchange_stream *stream,
                     const Openshell__Sandbox__Protocol__V1__AttachProcess *attach)
 {
@@ -262,24 +308,17 @@ void process_attach(struct exchange_stream *stream,
         return;
     }
     stream->process = process;
-    stream->writer = !attach->read_only && process->owner == NULL;
-    if (stream->writer)
-        process->owner = stream;
     add(&process->viewers, stream);
     stream->sequence = attach->from_sequence;
-    if (stream->sequence < output_ring_first(process->ring))
+    if (stream->sequence > output_ring_next(process->ring))
+        stream->sequence = output_ring_next(process->ring);
+    if (stream->sequence == 0)
         stream->sequence = output_ring_first(process->ring);
-
-    Openshell__Sandbox__Protocol__V1__ProcessAttached attached =
-        OPENSHELL__SANDBOX__PROTOCOL__V1__PROCESS_ATTACHED__INIT;
-    attached.terminal = process->terminal;
-    attached.writer = stream->writer;
-    attached.first_sequence = stream->sequence;
-    exchange_frame frame = EXCHANGE_FRAME_INIT;
-    frame.frame_case = EXCHANGE_FRAME(PROCESS_ATTACHED);
-    frame.process_attached = &attached;
-    exchange_stream_send(stream, &frame); /* the replay follows when it went out */
-    rpc_call_read(stream->call);
+    if (!attach->read_only && process->owner == NULL)
+        become_writer(stream, attach);
+    send_attached(stream);
+    if (!stream->writer || !process->input_waits)
+        rpc_call_read(stream->call);
 }
 
 void process_wait(struct exchange_stream *stream,

@@ -31,7 +31,6 @@ struct reaper {
     pid_t child;
     bool started;      /* the child was told to start */
     bool exited;       /* the child ended */
-    bool terminal;     /* it has one */
     int master;        /* of that, until it is given away */
     int64_t kill_time; /* monotonic; -1: nobody asked to kill */
     bool ending;       /* the runtime is gone or closed the session */
@@ -61,7 +60,6 @@ static void start_child(struct reaper *reaper, const struct message *start,
                           header.columns, header.rows, &reaper->master, &terminal, &error);
         given[1] = terminal;
         count = 2;
-        reaper->terminal = true;
     }
     reaper->started = true;
     if (!ready || !message_send(reaper->channel, start, given, count, &error)) {
@@ -166,9 +164,10 @@ static void handle_session(struct reaper *reaper)
             message_send(reaper->channel, &message, NULL, 0, NULL);
         break;
     case MESSAGE_SIGNAL:
-        /* Until it is reaped, which only happens here, the number is the child's. */
-        if (!reaper->exited)
-            kill(reaper->terminal ? -reaper->child : reaper->child, message.value);
+        /* Until it is reaped, which only happens here, the number is the child's, and its group's
+         * once it has made a session. */
+        if (!reaper->exited && kill(-reaper->child, message.value) != 0)
+            kill(reaper->child, message.value);
         break;
     case MESSAGE_KILL:
         begin_kill(reaper, message.value);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "method_table.h"
@@ -13,8 +14,17 @@ struct main_process {
     bool session_accepted;
     bool ended;
     bool reporting; /* or done with it */
+    bool reported;
+    bool finalizing; /* or done with it */
     unsigned finalize_attempts;
     struct reactor_timer *timer;
+
+    bool awaited; /* the creator announced that it attaches */
+    bool settled; /* a client has the result, or left on purpose */
+    unsigned attachments;
+    bool attached_once;
+    int64_t changed_at; /* monotonic milliseconds: the exit, the last piece taken, the last loss */
+    struct reactor_timer *delivery;
     Openshell__V1__ReportMainProcessExitRequest report;
     Openshell__V1__FinalizeMainProcessExitRequest finalize;
 };
@@ -45,6 +55,8 @@ static void on_finalized(const ProtobufCMessage *response, const struct error *e
         return;
     }
     log_warn("the end of the main process could not be made final: %s", error->message);
+    process->finalizing = false; /* the next session is another chance */
+    process->finalize_attempts = 0;
 }
 
 static void finalize(struct main_process *process)
@@ -53,14 +65,80 @@ static void finalize(struct main_process *process)
                       &process->finalize.base, 0, on_finalized, process);
 }
 
+/* ---- delivery ---- */
+
+/* How long after the last change the result stays open; 0: it need not. */
+static int64_t delivery_patience(const struct main_process *process)
+{
+    if (process->attachments > 0)
+        return DELIVERY_STALL_MILLISECONDS;
+    if (!process->awaited || process->settled)
+        return 0;
+    return process->attached_once ? DELIVERY_AGAIN_MILLISECONDS : DELIVERY_FIRST_MILLISECONDS;
+}
+
+static void on_delivery_time(void *argument);
+
+/* Makes the end final when nobody is to be waited for any more. */
+static void consider(struct main_process *process)
+{
+    if (!process->reported || process->finalizing)
+        return;
+    int64_t left =
+        process->changed_at + delivery_patience(process) - clock_monotonic_milliseconds();
+    reactor_timer_cancel(process->delivery);
+    process->delivery = NULL;
+    if (left > 0) {
+        process->delivery =
+            reactor_timer_start(process->reactor, (uint64_t)left, 0, on_delivery_time, process);
+        return;
+    }
+    if (process->attachments > 0 || (process->awaited && !process->settled))
+        log_warn("the result of the main process is made final, and nobody has taken it");
+    process->finalizing = true;
+    finalize(process);
+}
+
+static void on_delivery_time(void *argument)
+{
+    consider(argument);
+}
+
+static void change(struct main_process *process)
+{
+    process->changed_at = clock_monotonic_milliseconds();
+    consider(process);
+}
+
+void main_process_attached(struct main_process *process)
+{
+    process->attachments++;
+    process->attached_once = true;
+    change(process);
+}
+
+void main_process_output_taken(struct main_process *process)
+{
+    process->changed_at = clock_monotonic_milliseconds(); /* the timer looks again */
+}
+
+void main_process_attachment_ended(struct main_process *process, bool settled)
+{
+    process->attachments--;
+    process->settled = process->settled || settled;
+    change(process);
+}
+
 static void on_reported(const ProtobufCMessage *response, const struct error *error, void *user)
 {
     (void)response;
     struct main_process *process = user;
-    if (error == NULL)
-        finalize(process);
-    else
+    if (error != NULL) {
         log_error("the end of the main process could not be reported: %s", error->message);
+        return;
+    }
+    process->reported = true;
+    consider(process);
 }
 
 static void report_when_possible(struct main_process *process)
@@ -94,6 +172,7 @@ static void on_exited(const Openshell__Sandbox__Protocol__V1__Exited *exited,
         return;
     }
     process->ended = true;
+    process->changed_at = clock_monotonic_milliseconds();
     process->report.exit_code = exit_code_of(exited);
     char code[16];
     snprintf(code, sizeof(code), "%d", process->report.exit_code);
@@ -106,6 +185,7 @@ void main_process_session_accepted(struct main_process *process)
 {
     process->session_accepted = true;
     report_when_possible(process);
+    consider(process);
 }
 
 struct main_process *main_process_follow(struct reactor *reactor, struct gateway_link *link,
@@ -116,6 +196,7 @@ struct main_process *main_process_follow(struct reactor *reactor, struct gateway
     struct main_process *process = memory_new_of(struct main_process);
     process->reactor = reactor;
     process->link = link;
+    process->awaited = launch->main.await_attachment;
     openshell__v1__report_main_process_exit_request__init(&process->report);
     process->report.sandbox_id = launch->sandbox_id;
     process->report.instance_id = (char *)instance_id;

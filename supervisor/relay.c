@@ -21,6 +21,8 @@ typedef Openshell__Ext__V1__SessionStart session_start;
 struct relays {
     struct gateway_link *link;
     const struct launch_supervisor *launch;
+    const char *instance_id;
+    struct relays_events events;
     struct table *by_channel;
 };
 
@@ -30,6 +32,8 @@ struct relay {
     struct rpc_call *gateway; /* NULL once that leg is over */
     struct rpc_call *runtime;
     struct exchange exchange;
+    bool attachment;     /* to the main process; else an exec */
+    bool lost;           /* its client went away without a word, or got an error */
     bool finished;       /* exit or error went to the gateway */
     bool gateway_unread; /* the next frame is read when the other leg has room */
     bool runtime_unread;
@@ -42,9 +46,12 @@ static bool has_room(struct rpc_call *call)
 
 static void free_when_over(struct relay *relay)
 {
+    struct relays *relays = relay->relays;
     if (relay->gateway != NULL || relay->runtime != NULL)
         return;
-    table_remove(relay->relays->by_channel, relay->channel_id);
+    table_remove(relays->by_channel, relay->channel_id);
+    if (relay->attachment)
+        relays->events.on_attachment_ended(!relay->lost, relays->events.user);
     free(relay->channel_id);
     free(relay);
 }
@@ -67,6 +74,7 @@ static void send_session(struct relay *relay, session_frame *frame)
 
 static void send_error(struct relay *relay, const struct error *error)
 {
+    relay->lost = true;
     Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
     status.code = error->code == ERROR_OK ? ERROR_UNAVAILABLE : (int32_t)error->code;
     status.message = (char *)error->message;
@@ -76,15 +84,34 @@ static void send_error(struct relay *relay, const struct error *error)
     send_session(relay, &frame);
 }
 
-static void send_started(struct relay *relay, char *process_id, bool terminal)
+static void send_started(struct relay *relay, Openshell__Ext__V1__SessionStarted *started)
 {
-    Openshell__Ext__V1__SessionStarted started = OPENSHELL__EXT__V1__SESSION_STARTED__INIT;
-    started.process_id = process_id;
-    started.tty = terminal;
     session_frame frame = OPENSHELL__EXT__V1__SESSION_FRAME__INIT;
     frame.frame_case = SESSION_FRAME(STARTED);
-    frame.started = &started;
+    frame.started = started;
     send_session(relay, &frame);
+}
+
+static void send_exec_started(struct relay *relay,
+                              const Openshell__Sandbox__Protocol__V1__ExecStarted *from)
+{
+    Openshell__Ext__V1__SessionStarted started = OPENSHELL__EXT__V1__SESSION_STARTED__INIT;
+    started.process_id = from->process_id;
+    started.tty = from->terminal;
+    send_started(relay, &started);
+}
+
+static void send_attached(struct relay *relay,
+                          const Openshell__Sandbox__Protocol__V1__ProcessAttached *from)
+{
+    Openshell__Ext__V1__SessionStarted started = OPENSHELL__EXT__V1__SESSION_STARTED__INIT;
+    started.process_id = (char *)MAIN_PROCESS_ID;
+    started.tty = from->terminal;
+    started.writer = from->writer;
+    started.first_sequence = from->first_sequence;
+    started.next_sequence = from->next_sequence;
+    started.instance_id = (char *)relay->relays->instance_id;
+    send_started(relay, &started);
 }
 
 static void send_exit(struct relay *relay, const Openshell__Sandbox__Protocol__V1__Exited *exited)
@@ -116,10 +143,10 @@ static void pass_to_gateway(struct relay *relay, const exchange_frame *from)
     struct error error = {0};
     switch ((int)from->frame_case) {
     case EXCHANGE_FRAME(EXEC_STARTED):
-        send_started(relay, from->exec_started->process_id, from->exec_started->terminal);
+        send_exec_started(relay, from->exec_started);
         break;
     case EXCHANGE_FRAME(PROCESS_ATTACHED):
-        send_started(relay, (char *)MAIN_PROCESS_ID, from->process_attached->terminal);
+        send_attached(relay, from->process_attached);
         break;
     case EXCHANGE_FRAME(STDOUT):
         frame.frame_case = SESSION_FRAME(STDOUT);
@@ -129,6 +156,11 @@ static void pass_to_gateway(struct relay *relay, const exchange_frame *from)
     case EXCHANGE_FRAME(STDERR):
         frame.frame_case = SESSION_FRAME(STDERR);
         frame.stderr = from->stderr;
+        send_session(relay, &frame);
+        break;
+    case EXCHANGE_FRAME(SKIPPED):
+        frame.frame_case = SESSION_FRAME(SKIPPED);
+        frame.skipped = from->skipped;
         send_session(relay, &frame);
         break;
     case EXCHANGE_FRAME(EXITED):
@@ -159,6 +191,8 @@ static void on_runtime_message(struct rpc_call *call, const ProtobufCMessage *me
         return;
     }
     pass_to_gateway(relay, frame);
+    if (relay->attachment)
+        relay->relays->events.on_progress(relay->relays->events.user);
     if (relay->finished || relay->gateway == NULL)
         return;
     relay->runtime_unread = !has_room(relay->gateway);
@@ -188,6 +222,10 @@ static void on_runtime_done(struct rpc_call *call, const struct error *status, v
             error_set(&error, ERROR_UNAVAILABLE, "the runtime ended the stream without a result");
         send_error(relay, &error);
         error_clear(&error);
+    }
+    if (relay->gateway_unread && relay->gateway != NULL) { /* it may still say that it gave up */
+        relay->gateway_unread = false;
+        rpc_call_read(relay->gateway);
     }
     free_when_over(relay);
 }
@@ -256,18 +294,24 @@ static bool pass_to_runtime(struct relay *relay, const session_frame *from)
     return send_runtime(relay, &frame);
 }
 
+static bool is_abort(const Openshell__V1__RelayFrame *frame)
+{
+    return frame->payload_case == OPENSHELL__V1__RELAY_FRAME__PAYLOAD_SESSION &&
+           frame->session->frame_case == SESSION_FRAME(ABORT);
+}
+
 static void on_gateway_message(struct rpc_call *call, const ProtobufCMessage *message, void *user)
 {
     struct relay *relay = user;
     const Openshell__V1__RelayFrame *frame = (const Openshell__V1__RelayFrame *)message;
+    if (is_abort(frame))
+        relay->lost = true;
     if (relay->runtime == NULL) { /* it ended while the frame was on its way */
         rpc_call_read(call);
         return;
     }
-    bool detach = frame->payload_case == OPENSHELL__V1__RELAY_FRAME__PAYLOAD_SESSION &&
-                  frame->session->frame_case == SESSION_FRAME(ABORT) &&
-                  relay->exchange.operation == OPERATION_ATTACH_PROCESS;
-    if (detach || frame->payload_case != OPENSHELL__V1__RELAY_FRAME__PAYLOAD_SESSION ||
+    if ((relay->attachment && is_abort(frame)) ||
+        frame->payload_case != OPENSHELL__V1__RELAY_FRAME__PAYLOAD_SESSION ||
         !pass_to_runtime(relay, frame->session)) {
         rpc_call_cancel(relay->runtime); /* an exec is killed, an attachment ends */
         return;
@@ -294,6 +338,8 @@ static void on_gateway_done(struct rpc_call *call, const struct error *status, v
     (void)call;
     struct relay *relay = user;
     relay->gateway = NULL;
+    if (status->code != ERROR_OK)
+        relay->lost = true;
     if (relay->runtime != NULL && !relay->finished) {
         log_debug("a relay ended before its process: %s", status->message);
         rpc_call_cancel(relay->runtime);
@@ -363,11 +409,17 @@ static bool send_exec(struct relay *relay, const session_start *start)
     return send_runtime(relay, &frame);
 }
 
-static bool send_attach(struct relay *relay)
+/* A place in the output means something in the run that it was counted in. */
+static bool send_attach(struct relay *relay, const session_start *start)
 {
     Openshell__Sandbox__Protocol__V1__AttachProcess attach =
         OPENSHELL__SANDBOX__PROTOCOL__V1__ATTACH_PROCESS__INIT;
     attach.process_id = (char *)MAIN_PROCESS_ID;
+    attach.read_only = start->read_only;
+    attach.columns = start->columns;
+    attach.rows = start->rows;
+    if (strcmp(start->instance_id, relay->relays->instance_id) == 0)
+        attach.from_sequence = start->from_sequence;
     exchange_frame frame = EXCHANGE_FRAME_INIT;
     frame.frame_case = EXCHANGE_FRAME(ATTACH_PROCESS);
     frame.attach_process = &attach;
@@ -400,10 +452,8 @@ static void open_runtime_leg(struct relay *relay, struct running_boundary *runni
         .on_message = on_runtime_message, .on_sent = on_runtime_sent, .on_done = on_runtime_done};
     relay->exchange = (struct exchange){OPERATION_NONE, STATE_BOUND, STATE_SILENT};
     relay->runtime = running_boundary_stream(running, &EVENTS, relay);
-    bool asked =
-        relay->runtime != NULL &&
-        (start->kind == OPENSHELL__EXT__V1__SESSION_START__KIND__KIND_EXEC ? send_exec(relay, start)
-                                                                           : send_attach(relay));
+    bool asked = relay->runtime != NULL &&
+                 (relay->attachment ? send_attach(relay, start) : send_exec(relay, start));
     if (asked) {
         rpc_call_read(relay->runtime);
         return;
@@ -450,6 +500,10 @@ bool relays_open(struct relays *relays, struct running_boundary *running,
     relay->channel_id = memory_strdup(open->channel_id);
     table_put(relays->by_channel, relay->channel_id, relay);
     activity_session_opened(relay->channel_id, open->session->start);
+    relay->attachment =
+        open->session->start->kind == OPENSHELL__EXT__V1__SESSION_START__KIND__KIND_ATTACH_MAIN;
+    if (relay->attachment)
+        relays->events.on_attachment(relays->events.user);
     open_gateway_leg(relay, channel, open->channel_id);
     open_runtime_leg(relay, running, open->session->start);
     return true;
@@ -462,11 +516,14 @@ void relays_drop(struct relays *relays, const char *channel_id)
         rpc_call_cancel(relay->gateway); /* on_done ends the other leg */
 }
 
-struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch)
+struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch,
+                          const char *instance_id, const struct relays_events *events)
 {
     struct relays *relays = memory_new_of(struct relays);
     relays->link = link;
     relays->launch = launch;
+    relays->instance_id = instance_id;
+    relays->events = *events;
     relays->by_channel = table_new();
     return relays;
 }

@@ -16,8 +16,18 @@ enum {
 
 struct relays;
 
+/* What becomes of those who attach to the main process. */
+struct relays_events {
+    void (*on_attachment)(void *user); /* one was asked for */
+    void (*on_progress)(void *user);   /* one took a piece of output */
+    /* One ended. `settled`: it got the result or left on purpose; else its client was lost. */
+    void (*on_attachment_ended)(bool settled, void *user);
+    void *user;
+};
+
 /* Everything given outlives it. */
-struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch);
+struct relays *relays_new(struct gateway_link *link, const struct launch_supervisor *launch,
+                          const char *instance_id, const struct relays_events *events);
 
 /* Opens what the gateway asked for. False, with a text for the gateway, when it cannot be. */
 bool relays_open(struct relays *relays, struct running_boundary *running,

@@ -81,8 +81,8 @@ static void start_main(struct startup *startup)
     start.n_command = as_bytes(main->command, &start.command);
     start.n_environment = as_bytes(main->environment, &start.environment);
     start.terminal = main->terminal;
-    start.columns = main->terminal ? 80 : 0;
-    start.rows = main->terminal ? 24 : 0;
+    start.columns = main->columns;
+    start.rows = main->rows;
     ready_boundary_start(&startup->ready, &start, on_started, startup);
     free(start.command);
     free(start.environment);

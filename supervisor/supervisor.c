@@ -110,6 +110,24 @@ static void on_relay_close(const Openshell__V1__RelayClose *close, void *user)
     relays_drop(supervisor->relays, close->channel_id);
 }
 
+static void on_attachment(void *user)
+{
+    struct supervisor *supervisor = user;
+    main_process_attached(supervisor->main);
+}
+
+static void on_output_taken(void *user)
+{
+    struct supervisor *supervisor = user;
+    main_process_output_taken(supervisor->main);
+}
+
+static void on_attachment_ended(bool settled, void *user)
+{
+    struct supervisor *supervisor = user;
+    main_process_attachment_ended(supervisor->main, settled);
+}
+
 void supervisor_running(struct supervisor *supervisor, struct running_boundary *running)
 {
     const struct supervisor_options *options = &supervisor->options;
@@ -148,7 +166,12 @@ int supervisor_run(const struct supervisor_options *options)
     uuid_generate(supervisor.instance_id);
     supervisor.link = gateway_link_new(options->reactor, options->rpc, options->launch);
     supervisor.log = log_push_start(options->reactor, supervisor.link, options->launch);
-    supervisor.relays = relays_new(supervisor.link, options->launch);
+    const struct relays_events relays_events = {.on_attachment = on_attachment,
+                                                .on_progress = on_output_taken,
+                                                .on_attachment_ended = on_attachment_ended,
+                                                .user = &supervisor};
+    supervisor.relays =
+        relays_new(supervisor.link, options->launch, supervisor.instance_id, &relays_events);
     reactor_post(options->reactor, warm_up, NULL);
     struct reactor_signal *signals[2] = {NULL, NULL};
     struct error error = {0};

@@ -48,6 +48,9 @@ static const struct field MAIN_FIELDS[] = {
     MEMBER(launch_main, command, KIND_LIST),
     MEMBER(launch_main, environment, KIND_LIST),
     MEMBER(launch_main, terminal, KIND_BOOLEAN),
+    MEMBER(launch_main, columns, KIND_NUMBER_32),
+    MEMBER(launch_main, rows, KIND_NUMBER_32),
+    MEMBER(launch_main, await_attachment, KIND_BOOLEAN),
 };
 static const struct format MAIN_FORMAT = FORMAT("main process", MAIN_FIELDS);
 

@@ -27,6 +27,8 @@ struct launch_main {
     char **command;     /* NULL-terminated; empty: login shell */
     char **environment; /* NAME=VALUE, NULL-terminated */
     bool terminal;
+    uint32_t columns, rows; /* of the terminal, until somebody attaches from another one */
+    bool await_attachment;  /* its result is kept for a client that announced that it attaches */
 };
 
 /* For openshell-supervisor. All strings owned by the structure. */

@@ -577,6 +577,8 @@ void fixture_launch(struct fixture *fixture, char **command)
     struct buffer runtime = BUFFER_INIT(LAUNCH_BUNDLE_LIMIT);
     struct buffer secret_text = BUFFER_INIT(LAUNCH_BUNDLE_LIMIT);
     fixture->supervisor.main.command = command;
+    fixture->supervisor.main.columns = 80;
+    fixture->supervisor.main.rows = 24;
     struct launch_runtime_secret secret = {tls_identity_certificate_pem(fixture->identity),
                                            tls_identity_key_pem(fixture->identity)};
     assert_true(launch_supervisor_encode(&fixture->supervisor, &supervisor, NULL));

@@ -154,20 +154,20 @@ static void test_ring_keeps_order_and_kind(void **state)
     uint64_t sequence = 0;
     bool is_error = true;
     const void *data = NULL;
-    assert_int_equal(output_ring_read(ring, &sequence, 10, &is_error, &data), 0);
+    assert_int_equal(output_ring_read(ring, sequence, 10, &is_error, &data), 0);
     output_ring_append(ring, false, "one", 3);
     output_ring_append(ring, true, "two", 3);
     output_ring_append(ring, false, "three", 5);
-    assert_int_equal(output_ring_read(ring, &sequence, 2, &is_error, &data), 2);
+    assert_int_equal(output_ring_read(ring, sequence, 2, &is_error, &data), 2);
     assert_memory_equal(data, "on", 2);
     sequence = 2;
-    assert_int_equal(output_ring_read(ring, &sequence, 10, &is_error, &data), 1);
+    assert_int_equal(output_ring_read(ring, sequence, 10, &is_error, &data), 1);
     assert_false(is_error);
     sequence = 3;
-    assert_int_equal(output_ring_read(ring, &sequence, 10, &is_error, &data), 3);
+    assert_int_equal(output_ring_read(ring, sequence, 10, &is_error, &data), 3);
     assert_true(is_error);
     sequence = 11;
-    assert_int_equal(output_ring_read(ring, &sequence, 10, &is_error, &data), 0);
+    assert_int_equal(output_ring_read(ring, sequence, 10, &is_error, &data), 0);
     assert_int_equal(output_ring_next(ring), 11);
     output_ring_free(ring);
 }
@@ -182,20 +182,66 @@ static void test_ring_drops_the_oldest(void **state)
         output_ring_append(ring, false, block, sizeof(block));
     }
     assert_int_equal(output_ring_next(ring), 3000000);
-    uint64_t first = output_ring_first(ring), sequence = 0;
+    uint64_t first = output_ring_first(ring), sequence = first;
     assert_true(3000000 - first <= OUTPUT_RING_LIMIT);
     assert_true(3000000 - first > OUTPUT_RING_LIMIT - 32 * 1024);
     bool is_error = false;
     const void *data = NULL;
     uint64_t total = 0;
-    for (size_t length; (length = output_ring_read(ring, &sequence, 4096, &is_error, &data)) > 0;
+    for (size_t length; (length = output_ring_read(ring, sequence, 4096, &is_error, &data)) > 0;
          sequence += length) {
-        if (total == 0)
-            assert_int_equal(sequence, first);
         assert_int_equal(*(const char *)data, 'a' + (int)(sequence / 10000 % 26));
         total += length;
     }
     assert_int_equal(total, 3000000 - first);
+    assert_int_equal(output_ring_read(ring, first - 1, 4096, &is_error, &data), 0);
+    output_ring_free(ring);
+}
+
+/* A process that writes a byte here and a byte there cannot make the ring cost more. */
+static void test_ring_is_bounded_by_its_memory(void **state)
+{
+    (void)state;
+    struct output_ring *ring = output_ring_new();
+    for (int i = 0; i < 400000; i++)
+        output_ring_append(ring, i % 2 == 1, "x", 1);
+    uint64_t kept = output_ring_next(ring) - output_ring_first(ring);
+    assert_int_equal(output_ring_next(ring), 400000);
+    assert_true(kept > 8 * 1024);
+    assert_true(kept < OUTPUT_RING_LIMIT / 16);
+    bool is_error = false;
+    const void *data = NULL;
+    for (uint64_t at = output_ring_first(ring); at < output_ring_next(ring); at++) {
+        assert_int_equal(output_ring_read(ring, at, 100, &is_error, &data), 1);
+        assert_int_equal(is_error, at % 2 == 1);
+    }
+    output_ring_free(ring);
+}
+
+/* Small pieces and large ones, of both kinds: what is kept is what was written. */
+static void test_ring_keeps_what_was_written(void **state)
+{
+    (void)state;
+    struct output_ring *ring = output_ring_new();
+    static unsigned char block[70000];
+    uint64_t written = 0;
+    unsigned seed = 7;
+    for (int i = 0; i < 3000; i++) {
+        seed = seed * 1103515245 + 12345;
+        size_t length = (seed >> 16) % (i % 100 == 0 ? sizeof(block) : 900) + 1;
+        for (size_t j = 0; j < length; j++)
+            block[j] = (unsigned char)((written + j) % 251);
+        output_ring_append(ring, (seed >> 8) % 3 == 0, block, length);
+        written += length;
+    }
+    bool is_error = false;
+    const void *data = NULL;
+    uint64_t at = output_ring_first(ring);
+    for (size_t length; (length = output_ring_read(ring, at, 65536, &is_error, &data)) > 0;
+         at += length)
+        for (size_t i = 0; i < length; i++)
+            assert_int_equal(((const unsigned char *)data)[i], (at + i) % 251);
+    assert_int_equal(at, written);
     output_ring_free(ring);
 }
 
@@ -208,6 +254,8 @@ int main(void)
         cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_ring_keeps_order_and_kind),
         cmocka_unit_test(test_ring_drops_the_oldest),
+        cmocka_unit_test(test_ring_is_bounded_by_its_memory),
+        cmocka_unit_test(test_ring_keeps_what_was_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

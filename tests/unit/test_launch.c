@@ -30,7 +30,12 @@ static struct launch_supervisor supervisor_example(void)
         .runtime_pin = (char *)"00",
         .backend_name = (char *)"openshell-sandbox",
         .driver_descriptor = (char *)"opaque",
-        .main = {.command = command, .environment = environment, .terminal = true},
+        .main = {.command = command,
+                 .environment = environment,
+                 .terminal = true,
+                 .columns = 101,
+                 .rows = 33,
+                 .await_attachment = true},
         .stop_grace_milliseconds = UINT32_MAX,
     };
 }
@@ -81,6 +86,9 @@ static void test_supervisor_round_trip(void **state)
     assert_string_equal(launch.main.environment[1], environment[1]);
     assert_null(launch.main.environment[2]);
     assert_true(launch.main.terminal);
+    assert_int_equal(launch.main.columns, 101);
+    assert_int_equal(launch.main.rows, 33);
+    assert_true(launch.main.await_attachment);
     launch_supervisor_free(&launch);
     buffer_wipe(&text);
 }
