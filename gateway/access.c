@@ -38,6 +38,10 @@ enum access_verdict access_decide(const struct access_facts *facts, const char *
         return decide_ended(facts, ret_reason);
     case PHASE(COMPLETED):
         return decide_ended(facts, ret_reason);
+    case PHASE(STARTING):
+        return facts->purpose == ACCESS_ATTACH && facts->exit_draining && facts->session_connected
+                   ? ACCESS_ALLOWED
+                   : ACCESS_REFUSED;
     case PHASE(STOPPING):
     case PHASE(STOPPED):
         *ret_reason = "Stopped";
@@ -218,6 +222,7 @@ static void loaded(void *argument, const struct error *error)
     struct access_facts facts = {
         .phase = request->sandbox->status->phase,
         .main_failed = lifecycle_main_failed(request->sandbox),
+        .exit_draining = lifecycle_exit_draining(request->sandbox),
         .session_connected = live != NULL && live->session != NULL,
         .session_expected = live != NULL && live_session_expected(live) &&
                             clock_monotonic_milliseconds() < request->until,

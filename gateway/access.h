@@ -20,6 +20,7 @@ enum {
 
 enum access_purpose {
     ACCESS_USER,    /* exec, SSH, forwarding: the caller was authenticated */
+    ACCESS_ATTACH,  /* the same, to the main process: also to what one left that is replaced */
     ACCESS_SERVICE, /* an exposed service: nobody was */
 };
 
@@ -30,6 +31,7 @@ enum access_verdict { ACCESS_ALLOWED, ACCESS_WAIT, ACCESS_REFUSED };
 struct access_facts {
     Openshell__V1__SandboxPhase phase;
     bool main_failed;       /* an ERROR because the main process failed */
+    bool exit_draining;     /* STARTING, and the output of the last main process is still there */
     bool session_connected; /* on this gateway or any replica */
     bool session_expected;  /* its supervisor runs and is about to connect again (P12) */
     enum access_purpose purpose;

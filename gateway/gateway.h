@@ -40,9 +40,15 @@ struct gateway {
     struct table *live; /* sandbox id -> struct live_sandbox */
     struct journals *journals;
     struct reactor_timer *deadlines;
+    int64_t deadlines_at; /* when that fires; milliseconds since the epoch */
+    /* The time that records are dated with; NULL: the machine's clock. For tests. */
+    int64_t (*clock)(void);
     struct watcher *watchers;
     struct table *pending_relays; /* channel id -> struct relay that waits to be claimed */
     size_t access_waiters;
 };
+
+/* Milliseconds since the epoch, by the gateway's clock. */
+int64_t gateway_now(const struct gateway *gateway);
 
 #endif

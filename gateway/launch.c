@@ -12,6 +12,8 @@
 
 #define FROM_DIRECTORY "dir:"
 
+enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24, TERMINAL_SIZE_MAX = 65535 };
+
 const char *launch_from_directory(const Openshell__V1__Sandbox *sandbox)
 {
     const Openshell__V1__SandboxTemplate *template =
@@ -60,14 +62,36 @@ static char **main_environment(const Openshell__V1__SandboxSpec *spec, struct ar
     return environment;
 }
 
-static void describe_main(const Openshell__V1__SandboxSpec *spec, struct arena *arena,
+bool launch_parse_terminal_size(const char *text, uint32_t *ret_columns, uint32_t *ret_rows)
+{
+    long long columns, rows;
+    char first[8] = "";
+    const char *cross = text != NULL ? strchr(text, 'x') : NULL;
+    if (cross == NULL || (size_t)(cross - text) >= sizeof(first))
+        return false;
+    memcpy(first, text, (size_t)(cross - text));
+    if (!text_parse_integer(first, 1, TERMINAL_SIZE_MAX, &columns) ||
+        !text_parse_integer(cross + 1, 1, TERMINAL_SIZE_MAX, &rows))
+        return false;
+    *ret_columns = (uint32_t)columns;
+    *ret_rows = (uint32_t)rows;
+    return true;
+}
+
+static void describe_main(const Openshell__V1__Sandbox *sandbox, struct arena *arena,
                           struct launch_main *main)
 {
+    const Openshell__V1__SandboxSpec *spec = sandbox->spec;
     main->command = arena_array_of(arena, char *, spec->n_command + 1);
     for (size_t i = 0; i < spec->n_command; i++)
         main->command[i] = spec->command[i];
     main->environment = main_environment(spec, arena);
     main->terminal = spec->tty;
+    main->columns = DEFAULT_COLUMNS;
+    main->rows = DEFAULT_ROWS;
+    launch_parse_terminal_size(record_annotation(sandbox, ANNOTATION_TERMINAL_SIZE), &main->columns,
+                               &main->rows);
+    main->await_attachment = record_annotation(sandbox, ANNOTATION_AWAIT_ATTACHMENT) != NULL;
 }
 
 /* ---- tokens ---- */
@@ -100,7 +124,7 @@ void launch_start(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox
         .from_directory = launch_from_directory(sandbox),
         .host_id_base = host_ids_of(sandbox),
     };
-    describe_main(sandbox->spec, arena, &launch.main);
+    describe_main(sandbox, arena, &launch.main);
     struct error error = {0};
     char *gateway_token = sign(gateway, &launch, SESSION_TOKEN_GATEWAY, &error);
     char *sandbox_token =

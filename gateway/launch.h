@@ -12,6 +12,9 @@ const char *launch_from_directory(const Openshell__V1__Sandbox *sandbox);
 const char *launch_generation(const Openshell__V1__Sandbox *sandbox);
 uint64_t launch_auth_epoch(const Openshell__V1__Sandbox *sandbox);
 
+/* "COLUMNSxROWS", each from 1 to 65535; nothing is written for anything else, which is false. */
+bool launch_parse_terminal_size(const char *text, uint32_t *ret_columns, uint32_t *ret_rows);
+
 /* Signs the launch's tokens and hands it to the driver. `done` as driver_start. */
 void launch_start(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox, driver_done done,
                   void *user);

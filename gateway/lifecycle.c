@@ -71,6 +71,7 @@ static const char *const EVENT_NAMES[LIFECYCLE_EVENT_COUNT] = {
     EVENT(BACKEND_MISSING),
     EVENT(PREPARATION_DEADLINE),
     EVENT(REPAIR_DEADLINE),
+    EVENT(RESTART_DUE),
 };
 
 const char *lifecycle_phase_name(Openshell__V1__SandboxPhase phase)
@@ -146,10 +147,36 @@ bool lifecycle_refused(const Openshell__V1__Sandbox *sandbox)
     return record_annotation(sandbox, ANNOTATION_REFUSED) != NULL;
 }
 
+bool lifecycle_exit_draining(const Openshell__V1__Sandbox *sandbox)
+{
+    return lifecycle_phase_of(sandbox) == PHASE(STARTING) &&
+           strcmp(conditions_reason(sandbox->status, CONDITION_READY), "MainProcessExitDraining") ==
+               0;
+}
+
+int64_t lifecycle_restart_delay(uint32_t count)
+{
+    int64_t delay = count < 2 ? 0 : LIFECYCLE_RESTART_DELAY_FIRST;
+    for (uint32_t i = 2; i < count && delay < LIFECYCLE_RESTART_DELAY_MOST; i++)
+        delay *= 2;
+    return delay < LIFECYCLE_RESTART_DELAY_MOST ? delay : LIFECYCLE_RESTART_DELAY_MOST;
+}
+
+/* While output may still be fetched, not before the grace is over. */
+static int64_t restart_time(const Openshell__V1__Sandbox *sandbox)
+{
+    int64_t time = record_milliseconds(sandbox->status->next_restart_time);
+    int64_t exit_time = time - lifecycle_restart_delay(sandbox->status->restart_count);
+    int64_t grace_end = exit_time + LIFECYCLE_RESTART_GRACE;
+    return lifecycle_exit_draining(sandbox) && grace_end > time ? grace_end : time;
+}
+
 int64_t lifecycle_next_deadline(const Openshell__V1__Sandbox *sandbox)
 {
     const Openshell__V1__SandboxProvisioning *provisioning = provisioning_of(sandbox);
     Openshell__V1__SandboxPhase phase = lifecycle_phase_of(sandbox);
+    if (phase == PHASE(STARTING) && sandbox->status->next_restart_time != NULL)
+        return restart_time(sandbox);
     if (provisioning == NULL || (phase != PHASE(PROVISIONING) && phase != PHASE(STARTING)))
         return 0;
     return record_milliseconds(provisioning->deadline);
@@ -161,9 +188,12 @@ bool lifecycle_deadline_due(const Openshell__V1__Sandbox *sandbox, int64_t now,
     int64_t deadline = lifecycle_next_deadline(sandbox);
     if (deadline == 0 || now < deadline)
         return false;
-    *ret_event = provisioning_of(sandbox)->admission_start_time != NULL
-                     ? LIFECYCLE_REPAIR_DEADLINE
-                     : LIFECYCLE_PREPARATION_DEADLINE;
+    if (sandbox->status->next_restart_time != NULL)
+        *ret_event = LIFECYCLE_RESTART_DUE;
+    else
+        *ret_event = provisioning_of(sandbox)->admission_start_time != NULL
+                         ? LIFECYCLE_REPAIR_DEADLINE
+                         : LIFECYCLE_PREPARATION_DEADLINE;
     return true;
 }
 
@@ -187,10 +217,15 @@ static const struct lifecycle_rule *find_rule(const Openshell__V1__Sandbox *sand
 char *lifecycle_fill_in(struct arena *arena, const char *text,
                         const Openshell__V1__Sandbox *sandbox, const struct lifecycle_facts *facts)
 {
-    char driver[TEXT_MAX + 1], code[16];
+    char driver[TEXT_MAX + 1], code[16], restart[16] = "", seconds[16] = "";
     text_escape(facts->text != NULL && facts->text[0] != '\0' ? facts->text : "no reason was given",
                 driver, sizeof(driver));
     snprintf(code, sizeof(code), "%" PRId32, facts->exit_code);
+    if (sandbox->status != NULL) {
+        uint32_t count = sandbox->status->restart_count;
+        snprintf(restart, sizeof(restart), "%" PRIu32, count);
+        snprintf(seconds, sizeof(seconds), "%" PRId64, lifecycle_restart_delay(count) / 1000);
+    }
     const Openshell__V1__SandboxConfigurationAdmission *admission = admission_of(sandbox);
     bool rejected = admission != NULL && admission->state == ADMISSION_STATE(REJECTED);
     const struct {
@@ -199,6 +234,8 @@ char *lifecycle_fill_in(struct arena *arena, const char *text,
     } words[] = {
         {"%text", driver},
         {"%code", code},
+        {"%restart", restart},
+        {"%seconds", seconds},
         {"%name", sandbox->metadata != NULL ? sandbox->metadata->name : ""},
         {"%configuration",
          rejected ? admission->error : "Configuration waits for validation before activation"},

@@ -20,8 +20,16 @@
 
 enum {
     LIFECYCLE_PHASE_COUNT = 10,
-    LIFECYCLE_REPAIR_WINDOW = 300 * 1000,       /* milliseconds (1.7) */
-    LIFECYCLE_PREPARATION_TIMEOUT = 1800 * 1000 /* milliseconds, the default (1.7) */
+    /* Milliseconds. */
+    LIFECYCLE_REPAIR_WINDOW = 300 * 1000,        /* (1.7) */
+    LIFECYCLE_PREPARATION_TIMEOUT = 1800 * 1000, /* the default (1.7) */
+    /* Automatic restarts (1.4). */
+    LIFECYCLE_RESTART_STABLE = 10 * 1000,      /* a run that lasts so long begins the count anew */
+    LIFECYCLE_RESTART_DELAY_FIRST = 1000,      /* of the second restart; the first has none, */
+    LIFECYCLE_RESTART_DELAY_MOST = 180 * 1000, /* and each further one twice as much */
+    LIFECYCLE_RESTART_GRACE = 10 * 1000,       /* for the delivery of the output, after the exit */
+    LIFECYCLE_RESTART_TIMEOUT = 120 * 1000,    /* until it is ready again */
+    LIFECYCLE_RESTART_RETRY = 10 * 1000,       /* after the driver could not start it */
 };
 
 /* Annotations of the row that belong to the gateway (6.1); record_public_view hides them. */
@@ -29,8 +37,18 @@ enum {
 #define ANNOTATION_GENERATION ANNOTATION_INTERNAL_PREFIX "runtime-generation"
 #define ANNOTATION_AUTH_EPOCH ANNOTATION_INTERNAL_PREFIX "auth-epoch"
 #define ANNOTATION_HOST_ID_BASE ANNOTATION_INTERNAL_PREFIX "host-id-base"
+/* The creator announced that it attaches to the first main process (behaviour reference 1.4). */
+#define ANNOTATION_AWAIT_ATTACHMENT ANNOTATION_INTERNAL_PREFIX "await-attachment"
+/* "COLUMNSxROWS": the terminal of whoever created it. */
+#define ANNOTATION_TERMINAL_SIZE ANNOTATION_INTERNAL_PREFIX "terminal-size"
 /* The instance whose configuration the boundary refused before the start (A2). */
 #define ANNOTATION_REFUSED ANNOTATION_INTERNAL_PREFIX "refused-before-start"
+
+/* Annotations that a request may have: what nobody keeps goes once its result was delivered (1.6);
+ * and the terminal size of the creator, which the gateway takes away. */
+#define ANNOTATION_RETENTION "openshell.nvidia.com/retention"
+#define RETENTION_EPHEMERAL "ephemeral"
+#define ANNOTATION_REQUEST_TERMINAL_SIZE "openshell.nvidia.com/terminal-size"
 
 enum lifecycle_event {
     /* -- the record and the driver -- */
@@ -68,6 +86,7 @@ enum lifecycle_event {
     /* -- deadlines (1.7); nothing happens where they are not due -- */
     LIFECYCLE_PREPARATION_DEADLINE,
     LIFECYCLE_REPAIR_DEADLINE,
+    LIFECYCLE_RESTART_DUE, /* the restart policy's turn (1.4) */
     LIFECYCLE_EVENT_COUNT
 };
 
@@ -85,7 +104,7 @@ struct lifecycle_facts {
      * When it is given and is not the record's, the event is about an older launch and is ignored.
      */
     const char *generation;
-    /* CREATE, START_REQUESTED; lifecycle_fresh_facts fills them with new UUIDs. */
+    /* CREATE, START_REQUESTED, RESTART_DUE; lifecycle_fresh_facts fills them with new UUIDs. */
     const char *new_attempt_id;
     const char *new_generation;
     const char *new_fence_instance_id; /* what the first report must expect (3.2) */
@@ -140,7 +159,7 @@ bool lifecycle_apply(Openshell__V1__Sandbox *sandbox, struct arena *arena,
 /* Facts with the time and new UUIDs, which live in the arena. */
 void lifecycle_fresh_facts(struct arena *arena, struct lifecycle_facts *ret_facts);
 
-/* The deadline event that is due at `now`, if any (the scan of 1.7, every second). */
+/* The deadline event that is due at `now`, if any (1.4, 1.7). */
 bool lifecycle_deadline_due(const Openshell__V1__Sandbox *sandbox, int64_t now,
                             enum lifecycle_event *ret_event);
 /* When the next deadline is, milliseconds since the epoch; 0: none. */
@@ -153,6 +172,11 @@ bool lifecycle_timed_out(const Openshell__V1__Sandbox *sandbox);
 bool lifecycle_main_failed(const Openshell__V1__Sandbox *sandbox);
 /* The boundary refused the admitted configuration before the start (A2). */
 bool lifecycle_refused(const Openshell__V1__Sandbox *sandbox);
+
+/* The main process ended, a new one is to follow, and its output may still be fetched (1.4). */
+bool lifecycle_exit_draining(const Openshell__V1__Sandbox *sandbox);
+/* Milliseconds between an exit and restart number `count` (1.4). */
+int64_t lifecycle_restart_delay(uint32_t count);
 
 /* "SANDBOX_PHASE_READY". */
 const char *lifecycle_phase_name(Openshell__V1__SandboxPhase phase);

@@ -32,11 +32,12 @@ static bool clear_result(Openshell__V1__Sandbox *sandbox)
 }
 
 static void new_attempt(Openshell__V1__Sandbox *sandbox, struct arena *arena,
-                        const struct lifecycle_facts *facts)
+                        const struct lifecycle_facts *facts, unsigned effects)
 {
     Openshell__V1__SandboxStatus *status = sandbox->status;
-    int64_t timeout = facts->preparation_timeout != 0 ? facts->preparation_timeout
-                                                      : LIFECYCLE_PREPARATION_TIMEOUT;
+    int64_t timeout = facts->preparation_timeout != 0     ? facts->preparation_timeout
+                      : (effects & EFFECT_RESTARTED) != 0 ? LIFECYCLE_RESTART_TIMEOUT
+                                                          : LIFECYCLE_PREPARATION_TIMEOUT;
     Openshell__V1__SandboxProvisioning *provisioning =
         arena_new_of(arena, Openshell__V1__SandboxProvisioning);
     openshell__v1__sandbox_provisioning__init(provisioning);
@@ -56,7 +57,8 @@ static void new_attempt(Openshell__V1__Sandbox *sandbox, struct arena *arena,
     status->configuration_admission = admission;
     conditions_set_configuration(status, arena, facts->now);
 
-    status->restart_count = 0;
+    if ((effects & EFFECT_RESTARTED) == 0)
+        status->restart_count = 0;
     status->next_restart_time = NULL;
     status->main_process_started_time = NULL;
     const char *epoch = record_annotation(sandbox, ANNOTATION_AUTH_EPOCH);
@@ -65,6 +67,37 @@ static void new_attempt(Openshell__V1__Sandbox *sandbox, struct arena *arena,
                           arena_printf(arena, "%" PRIu64, number + 1));
     record_set_annotation(sandbox, arena, ANNOTATION_GENERATION, facts->new_generation);
     record_set_annotation(sandbox, arena, ANNOTATION_REFUSED, NULL);
+    if ((effects & EFFECT_FIRST) == 0)
+        record_set_annotation(sandbox, arena, ANNOTATION_AWAIT_ATTACHMENT, NULL);
+}
+
+/* A run that lasted begins the count anew (1.4). */
+static void schedule_restart(Openshell__V1__SandboxStatus *status, struct arena *arena, int64_t now)
+{
+    int64_t started = record_milliseconds(status->main_process_started_time);
+    bool lasted = started != 0 && now - started >= LIFECYCLE_RESTART_STABLE;
+    status->restart_count = lasted ? 1 : status->restart_count + 1;
+    status->next_restart_time =
+        record_timestamp(arena, now + lifecycle_restart_delay(status->restart_count));
+}
+
+static bool apply_restart(Openshell__V1__SandboxStatus *status, struct arena *arena,
+                          const struct lifecycle_facts *facts, unsigned effects)
+{
+    bool changed = false;
+    if ((effects & EFFECT_DISARM) != 0 && status->next_restart_time != NULL) {
+        status->next_restart_time = NULL;
+        changed = true;
+    }
+    if ((effects & EFFECT_SCHEDULE_RESTART) != 0) {
+        schedule_restart(status, arena, facts->now);
+        changed = true;
+    }
+    if ((effects & EFFECT_RETRY_RESTART) != 0) {
+        status->next_restart_time = record_timestamp(arena, facts->now + LIFECYCLE_RESTART_RETRY);
+        changed = true;
+    }
+    return changed;
 }
 
 static void first_time(Openshell__V1__Sandbox *sandbox, struct arena *arena,
@@ -157,12 +190,14 @@ bool lifecycle_apply_effects(Openshell__V1__Sandbox *sandbox, struct arena *aren
     if ((effects & EFFECT_FIRST) != 0)
         first_time(sandbox, arena, facts);
     if ((effects & EFFECT_NEW_ATTEMPT) != 0) {
-        new_attempt(sandbox, arena, facts);
+        new_attempt(sandbox, arena, facts, effects);
         changed = true;
     }
     if ((effects & EFFECT_CLEAR_RESULT) != 0 && clear_result(sandbox))
         changed = true;
     if (apply_instance(sandbox, arena, facts, effects))
+        changed = true;
+    if (apply_restart(sandbox->status, arena, facts, effects))
         changed = true;
     if ((effects & EFFECT_DELETION_TIME) != 0 && sandbox->metadata != NULL) {
         sandbox->metadata->deletion_time = record_timestamp(arena, facts->now);

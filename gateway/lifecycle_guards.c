@@ -75,6 +75,64 @@ static bool error_guard(const Openshell__V1__Sandbox *sandbox, enum lifecycle_gu
     }
 }
 
+static bool policy_restarts(const Openshell__V1__Sandbox *sandbox, int32_t exit_code)
+{
+    if (sandbox->spec == NULL)
+        return false;
+    switch (sandbox->spec->restart_policy) {
+    case OPENSHELL__V1__SANDBOX_RESTART_POLICY__SANDBOX_RESTART_POLICY_ALWAYS:
+        return true;
+    case OPENSHELL__V1__SANDBOX_RESTART_POLICY__SANDBOX_RESTART_POLICY_ON_FAILURE:
+        return exit_code != 0;
+    default:
+        return false;
+    }
+}
+
+/* Starting by the restart policy, as the condition says. */
+static bool starts_automatically(const Openshell__V1__Sandbox *sandbox)
+{
+    static const char *const reasons[] = {"MainProcessExitDraining", "MainProcessRestartScheduled",
+                                          "MainProcessRestartBackoff"};
+    return lifecycle_phase_of(sandbox) == PHASE(STARTING) &&
+           is_one_of(conditions_reason(sandbox->status, CONDITION_READY), reasons, 3);
+}
+
+static bool restart_guard(const Openshell__V1__Sandbox *sandbox, enum lifecycle_guard guard,
+                          const struct lifecycle_facts *facts)
+{
+    const Openshell__V1__SandboxStatus *status = sandbox->status;
+    switch (guard) {
+    case GUARD_RESTARTS:
+        return policy_restarts(sandbox, facts->exit_code);
+    case GUARD_ASKED_START:
+        return !starts_automatically(sandbox);
+    case GUARD_AUTOMATIC:
+        return starts_automatically(sandbox);
+    case GUARD_RESTART_PENDING:
+        return starts_automatically(sandbox) && status->next_restart_time != NULL;
+    case GUARD_DRAINING:
+        return lifecycle_exit_draining(sandbox);
+    case GUARD_DRAINING_AT_ONCE:
+        return lifecycle_exit_draining(sandbox) &&
+               lifecycle_restart_delay(status->restart_count) == 0;
+    case GUARD_DRAINING_SPEAKER:
+        return lifecycle_exit_draining(sandbox) &&
+               !instance_guard(sandbox, GUARD_OTHER_INSTANCE, or_empty(facts->instance_id));
+    default: /* GUARD_RESTART_DUE */
+        return due_guard(sandbox, LIFECYCLE_RESTART_DUE, facts->now);
+    }
+}
+
+/* An infrastructure failure is kept for whoever wants to know why. */
+static bool is_ephemeral(const Openshell__V1__Sandbox *sandbox)
+{
+    const char *retention = record_annotation(sandbox, ANNOTATION_RETENTION);
+    return retention != NULL && strcmp(retention, RETENTION_EPHEMERAL) == 0 &&
+           lifecycle_has_result(sandbox) &&
+           (lifecycle_phase_of(sandbox) == PHASE(COMPLETED) || lifecycle_main_failed(sandbox));
+}
+
 bool lifecycle_guard_holds(const Openshell__V1__Sandbox *sandbox, enum lifecycle_guard guard,
                            const struct lifecycle_facts *facts)
 {
@@ -135,6 +193,17 @@ bool lifecycle_guard_holds(const Openshell__V1__Sandbox *sandbox, enum lifecycle
         return due_guard(sandbox, LIFECYCLE_PREPARATION_DEADLINE, facts->now);
     case GUARD_REPAIR_DUE:
         return due_guard(sandbox, LIFECYCLE_REPAIR_DEADLINE, facts->now);
+    case GUARD_RESTARTS:
+    case GUARD_ASKED_START:
+    case GUARD_AUTOMATIC:
+    case GUARD_RESTART_PENDING:
+    case GUARD_DRAINING:
+    case GUARD_DRAINING_AT_ONCE:
+    case GUARD_DRAINING_SPEAKER:
+    case GUARD_RESTART_DUE:
+        return restart_guard(sandbox, guard, facts);
+    case GUARD_EPHEMERAL:
+        return is_ephemeral(sandbox);
     }
     return false;
 }

@@ -58,8 +58,8 @@
 #define LATE(event, phases, guard, effects)                                                        \
     MOVE(event, phases, guard, PROVISIONING, "ProvisioningDeadlineElapsed",                        \
          "The sandbox became ready after its provisioning deadline", 0, effects)
-#define START(phases, actions)                                                                     \
-    MOVE(LIFECYCLE_START_REQUESTED, phases, GUARD_NONE, STARTING, "Starting",                      \
+#define START(phases, guard, actions)                                                              \
+    MOVE(LIFECYCLE_START_REQUESTED, phases, guard, STARTING, "Starting",                           \
          "Sandbox start requested", (actions) | LIFECYCLE_START_COMPUTE,                           \
          EFFECT_NEW_ATTEMPT | EFFECT_CLEAR_RESULT | EFFECT_SET_PENDING)
 #define STOP(phases, guard)                                                                        \
@@ -71,6 +71,11 @@
 #define LOST(event, phases, guard, reason, message)                                                \
     MOVE(event, phases, guard, ERROR, reason, message, CLEAN_UP,                                   \
          EFFECT_CLEAR_PENDING | EFFECT_DISARM)
+/* What nobody keeps goes once its result was delivered, or cannot be any more. */
+#define DISCARD(event)                                                                             \
+    MOVE(event, ENDED, GUARD_EPHEMERAL, DELETING, "Deleting",                                      \
+         "The sandbox was not to be kept, and its main process has ended",                         \
+         CLEAN_SESSIONS | LIFECYCLE_DELETE_COMPUTE, EFFECT_DELETION_TIME | EFFECT_DISARM)
 #define RESULT(phases)                                                                             \
     MOVE(LIFECYCLE_MAIN_EXITED, phases, GUARD_EXIT_ZERO, COMPLETED, "MainProcessCompleted",        \
          "The main process ended with exit code 0", 0, EFFECT_STORE_RESULT | EFFECT_DISARM),       \
@@ -105,13 +110,17 @@ const struct lifecycle_rule lifecycle_rules[] = {
     REFUSE(LIFECYCLE_START_REQUESTED, BIT(ERROR), GUARD_CLEANUP_PENDING,
            "what is left of its last start is still being cleared away; start it again in a "
            "moment, or " TEXT_DELETE),
+    START(BIT(STARTING), GUARD_RESTART_PENDING, CLEAN_SESSIONS | LIFECYCLE_STOP_COMPUTE),
     STAY(LIFECYCLE_START_REQUESTED, BIT(STARTING), GUARD_NONE, LIFECYCLE_START_COMPUTE,
          EFFECT_SET_PENDING),
-    START(BIT(STOPPED), 0),
-    START(ENDED, CLEAN_SESSIONS | LIFECYCLE_STOP_COMPUTE),
+    START(BIT(STOPPED), GUARD_NONE, 0),
+    START(ENDED, GUARD_NONE, CLEAN_SESSIONS | LIFECYCLE_STOP_COMPUTE),
 
     STAY(LIFECYCLE_DRIVER_STARTED, PHASES_ALL, GUARD_NONE, 0, EFFECT_CLEAR_PENDING),
 
+    SHOW(LIFECYCLE_START_FAILED, BIT(STARTING), GUARD_AUTOMATIC, "MainProcessRestartBackoff",
+         "The main process could not be started again, which is tried again: %text",
+         EFFECT_CLEAR_PENDING | EFFECT_RETRY_RESTART),
     LOST(LIFECYCLE_START_FAILED, BIT(STARTING), GUARD_NONE, "StartFailed", "%text"),
     STAY(LIFECYCLE_START_FAILED, PHASES_ALL, GUARD_NONE, 0, EFFECT_CLEAR_PENDING),
 
@@ -125,10 +134,10 @@ const struct lifecycle_rule lifecycle_rules[] = {
     REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(PROVISIONING), GUARD_REFUSED, TEXT_REFUSED),
     REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(DELETING), GUARD_NONE, TEXT_GONE),
     REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(UNKNOWN) | BIT(UNSPECIFIED), GUARD_NONE, TEXT_UNKNOWN),
-    REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(STARTING), GUARD_NONE,
+    REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(STARTING), GUARD_ASKED_START,
            "stop it once it is ready, or " TEXT_DELETE),
     REFUSE(LIFECYCLE_STOP_REQUESTED, PHASES_ALL, GUARD_OPERATION_PENDING, TEXT_BUSY),
-    STOP(BIT(READY), GUARD_NONE),
+    STOP(BIT(READY) | BIT(STARTING), GUARD_NONE),
     STOP(BIT(PROVISIONING), GUARD_ACTIVATED),
     REFUSE(LIFECYCLE_STOP_REQUESTED, BIT(PROVISIONING), GUARD_NONE,
            "it has not run yet; wait until it is ready, or " TEXT_DELETE),
@@ -163,6 +172,8 @@ const struct lifecycle_rule lifecycle_rules[] = {
 
     RECONNECT(LIFECYCLE_SUPERVISOR_CONNECTED, DOWN, GUARD_NONE),
     RECONNECT(LIFECYCLE_SUPERVISOR_CONNECTED, BIT(ERROR), GUARD_TIMED_OUT),
+    STAY(LIFECYCLE_SUPERVISOR_CONNECTED, BIT(STARTING), GUARD_DRAINING_SPEAKER, 0, 0),
+    RECONNECT(LIFECYCLE_SUPERVISOR_CONNECTED, BIT(STARTING), GUARD_RESTART_PENDING),
     RECONNECT(LIFECYCLE_SUPERVISOR_CONNECTED, BIT(STARTING), GUARD_OLD_INSTANCE),
     REFUSE(LIFECYCLE_SUPERVISOR_CONNECTED, LIVE, GUARD_UNADMITTED_SPEAKER,
            "another supervisor instance was admitted"),
@@ -187,6 +198,10 @@ const struct lifecycle_rule lifecycle_rules[] = {
     IGNORE(LIFECYCLE_MAIN_EXITED, WAITING | BIT(READY) | ENDED, GUARD_OTHER_INSTANCE),
     IGNORE(LIFECYCLE_MAIN_EXITED, PHASES_ALL, GUARD_RESULT_STORED),
     STAY(LIFECYCLE_MAIN_EXITED, BIT(ERROR), GUARD_INFRASTRUCTURE, 0, EFFECT_STORE_RESULT),
+    MOVE(LIFECYCLE_MAIN_EXITED, LIVE, GUARD_RESTARTS, STARTING, "MainProcessExitDraining",
+         "The main process ended with exit code %code, and is started again once its output was "
+         "delivered",
+         0, EFFECT_STORE_RESULT | EFFECT_DISARM | EFFECT_SCHEDULE_RESTART),
     RESULT(LIVE | ENDED),
 
     IGNORE(LIFECYCLE_FINALIZED, DOWN, GUARD_NONE),
@@ -196,12 +211,18 @@ const struct lifecycle_rule lifecycle_rules[] = {
            "another supervisor instance reported its result"),
     REFUSE(LIFECYCLE_FINALIZED, PHASES_ALL, GUARD_NO_SESSION,
            "supervisor session is not connected"),
+    SHOW(LIFECYCLE_FINALIZED, BIT(STARTING), GUARD_DRAINING_AT_ONCE, "MainProcessRestartScheduled",
+         "The main process is started again at once (restart %restart)", 0),
+    SHOW(LIFECYCLE_FINALIZED, BIT(STARTING), GUARD_DRAINING, "MainProcessRestartBackoff",
+         "The main process is started again %seconds s after its end (restart %restart)", 0),
+    DISCARD(LIFECYCLE_FINALIZED),
     IGNORE(LIFECYCLE_FINALIZED, PHASES_ALL, GUARD_NONE),
 
     MOVE(LIFECYCLE_ADMISSION_PENDING, WAITING | BIT(READY), GUARD_NONE, PROVISIONING,
          "%configuration", "%configuration", 0, 0),
     IGNORE(LIFECYCLE_ADMISSION_PENDING, PHASES_ALL, GUARD_NONE),
 
+    IGNORE(LIFECYCLE_ADMISSION_ACCEPTED, BIT(STARTING), GUARD_RESTART_PENDING),
     LATE(LIFECYCLE_ADMISSION_ACCEPTED, WAITING | BIT(STARTING), GUARD_SESSION_LATE, 0),
     READY(LIFECYCLE_ADMISSION_ACCEPTED, WAITING | BIT(STARTING), GUARD_SESSION_ADMITTED, 0),
     MOVE(LIFECYCLE_ADMISSION_ACCEPTED, WAITING, GUARD_NONE, PROVISIONING, "SupervisorNotConnected",
@@ -218,33 +239,41 @@ const struct lifecycle_rule lifecycle_rules[] = {
          "%configuration", "%configuration", 0, 0),
     IGNORE(LIFECYCLE_ADMISSION_REFUSED, PHASES_ALL, GUARD_NONE),
 
+    IGNORE_BUT(LIFECYCLE_SUPERVISOR_LOST, BIT(STARTING), GUARD_RESTART_PENDING, CLEAN_UP),
     STAY(LIFECYCLE_SUPERVISOR_LOST, BIT(PROVISIONING) | BIT(STARTING), GUARD_REFUSED, 0,
          EFFECT_CLEAR_PENDING),
     LOST(LIFECYCLE_SUPERVISOR_LOST, LIVE, GUARD_NONE, "SupervisorLost",
          "The supervisor ended unexpectedly, and the workload with it"),
+    DISCARD(LIFECYCLE_SUPERVISOR_LOST),
     IGNORE_BUT(LIFECYCLE_SUPERVISOR_LOST, ENDED, GUARD_NONE, CLEAN_UP),
     IGNORE(LIFECYCLE_SUPERVISOR_LOST, PHASES_ALL, GUARD_NONE),
 
+    IGNORE_BUT(LIFECYCLE_RUNTIME_LOST, BIT(STARTING), GUARD_RESTART_PENDING, CLEAN_UP),
     STAY(LIFECYCLE_RUNTIME_LOST, BIT(PROVISIONING) | BIT(STARTING), GUARD_REFUSED, 0,
          EFFECT_CLEAR_PENDING),
     LOST(LIFECYCLE_RUNTIME_LOST, LIVE, GUARD_NONE, "RuntimeLost",
          "The sandbox runtime ended unexpectedly, and the workload with it"),
+    DISCARD(LIFECYCLE_RUNTIME_LOST),
     IGNORE_BUT(LIFECYCLE_RUNTIME_LOST, ENDED, GUARD_NONE, CLEAN_UP),
     IGNORE(LIFECYCLE_RUNTIME_LOST, PHASES_ALL, GUARD_NONE),
 
+    IGNORE_BUT(LIFECYCLE_SUPERVISOR_REFUSED, BIT(STARTING), GUARD_RESTART_PENDING, CLEAN_UP),
     STAY(LIFECYCLE_SUPERVISOR_REFUSED, BIT(PROVISIONING) | BIT(STARTING), GUARD_NONE, 0,
          EFFECT_CLEAR_PENDING),
     LOST(LIFECYCLE_SUPERVISOR_REFUSED, LIVE, GUARD_NONE, "SupervisorLost",
          "The supervisor ended unexpectedly, and the workload with it"),
+    DISCARD(LIFECYCLE_SUPERVISOR_REFUSED),
     IGNORE_BUT(LIFECYCLE_SUPERVISOR_REFUSED, ENDED, GUARD_NONE, CLEAN_UP),
     IGNORE(LIFECYCLE_SUPERVISOR_REFUSED, PHASES_ALL, GUARD_NONE),
 
     IGNORE(LIFECYCLE_DRIVER_FAILED, PHASES_ALL, GUARD_TRANSIENT_REASON),
+    IGNORE_BUT(LIFECYCLE_DRIVER_FAILED, BIT(STARTING), GUARD_RESTART_PENDING, CLEAN_UP),
     STAY(LIFECYCLE_DRIVER_FAILED, BIT(PROVISIONING) | BIT(STARTING), GUARD_REFUSED, 0,
          EFFECT_CLEAR_PENDING),
     STOPPED(LIFECYCLE_DRIVER_FAILED, BIT(STOPPING), GUARD_STOPPED_REASON),
     IGNORE(LIFECYCLE_DRIVER_FAILED, BIT(STOPPING), GUARD_RESTART_REASON),
     LOST(LIFECYCLE_DRIVER_FAILED, LIVE | BIT(STOPPING), GUARD_NONE, "%reason", "%text"),
+    DISCARD(LIFECYCLE_DRIVER_FAILED),
     IGNORE(LIFECYCLE_DRIVER_FAILED, PHASES_ALL, GUARD_NONE),
 
     IGNORE(LIFECYCLE_ADOPTED, BIT(UNSPECIFIED), GUARD_NONE),
@@ -256,12 +285,14 @@ const struct lifecycle_rule lifecycle_rules[] = {
          EFFECT_CLEAR_PENDING),
 
     IGNORE(LIFECYCLE_BACKEND_MISSING, BIT(UNSPECIFIED), GUARD_NONE),
+    IGNORE(LIFECYCLE_BACKEND_MISSING, BIT(STARTING), GUARD_RESTART_PENDING),
     STAY(LIFECYCLE_BACKEND_MISSING, BIT(PROVISIONING) | BIT(STARTING), GUARD_REFUSED, 0,
          EFFECT_CLEAR_PENDING),
     MOVE(LIFECYCLE_BACKEND_MISSING, LIVE, GUARD_NONE, ERROR, "BackendResourceMissing",
          "Nothing of the sandbox runs any more; the machine may have been restarted",
          LIFECYCLE_DISCONNECT, EFFECT_CLEAR_PENDING | EFFECT_DISARM),
     STOPPED(LIFECYCLE_BACKEND_MISSING, BIT(STOPPING), GUARD_NONE),
+    DISCARD(LIFECYCLE_BACKEND_MISSING),
     STAY(LIFECYCLE_BACKEND_MISSING, BIT(ERROR), GUARD_CLEANUP_PENDING, 0,
          EFFECT_CLEANED_UP | EFFECT_CLEAR_PENDING),
     STAY(LIFECYCLE_BACKEND_MISSING, ENDED | BIT(STOPPED), GUARD_NONE, 0, EFFECT_CLEAR_PENDING),
@@ -277,6 +308,13 @@ const struct lifecycle_rule lifecycle_rules[] = {
          "ProvisioningTimedOut", "The sandbox did not become ready within its time limit", CLEAN_UP,
          EFFECT_EXPIRE),
     IGNORE(LIFECYCLE_REPAIR_DEADLINE, PHASES_ALL, GUARD_NONE),
+
+    MOVE(LIFECYCLE_RESTART_DUE, BIT(STARTING), GUARD_RESTART_DUE, STARTING,
+         "MainProcessRestartScheduled",
+         "The main process is being started again (restart %restart)",
+         CLEAN_SESSIONS | LIFECYCLE_STOP_COMPUTE | LIFECYCLE_START_COMPUTE,
+         EFFECT_NEW_ATTEMPT | EFFECT_RESTARTED | EFFECT_CLEAR_RESULT | EFFECT_SET_PENDING),
+    IGNORE(LIFECYCLE_RESTART_DUE, PHASES_ALL, GUARD_NONE),
 };
 
 const size_t lifecycle_rule_count = sizeof(lifecycle_rules) / sizeof(lifecycle_rules[0]);

@@ -35,6 +35,15 @@ enum lifecycle_guard {
     GUARD_RESTART_REASON,   /* ContainerRuntimeRestart */
     GUARD_PREPARATION_DUE,
     GUARD_REPAIR_DUE,
+    GUARD_RESTARTS,         /* the restart policy answers this exit with a new main process */
+    GUARD_ASKED_START,      /* Starting because somebody asked for it, not by the policy */
+    GUARD_AUTOMATIC,        /* Starting by the restart policy */
+    GUARD_RESTART_PENDING,  /* the same, and nothing was launched yet */
+    GUARD_DRAINING,         /* the same, while the output may still be fetched */
+    GUARD_DRAINING_AT_ONCE, /* the same, and the restart has no delay */
+    GUARD_DRAINING_SPEAKER, /* the same, and the speaker is the instance that has the output */
+    GUARD_RESTART_DUE,
+    GUARD_EPHEMERAL, /* nobody keeps it once its result was delivered */
 };
 
 enum lifecycle_outcome {
@@ -58,8 +67,11 @@ enum lifecycle_effect {
     EFFECT_CLEANED_UP = 1 << 8,     /* ... and its processes are gone */
     EFFECT_CLEANUP_FAILED = 1 << 9, /* ... or not: facts.text */
     EFFECT_DELETION_TIME = 1 << 10,
-    EFFECT_DISARM = 1 << 11, /* no deadline any more */
+    EFFECT_DISARM = 1 << 11, /* no deadline and no restart any more */
     EFFECT_FIRST = 1 << 12,  /* what only a new record gets */
+    EFFECT_SCHEDULE_RESTART = 1 << 13,
+    EFFECT_RETRY_RESTART = 1 << 14, /* the restart is put off */
+    EFFECT_RESTARTED = 1 << 15,     /* with EFFECT_NEW_ATTEMPT: it is the policy's, and counted */
 };
 
 #define PHASE_BIT(name) (1u << PHASE(name))
@@ -74,8 +86,8 @@ struct lifecycle_rule {
     /* The Ready condition: True where next is READY, else False; NULL leaves it. "%reason" and
      * "%configuration" stand for the driver's reason and the admission's. */
     const char *reason;
-    /* Its text, where "%text", "%code" and "%configuration" are filled in. For OUTCOME_REFUSE the
-     * way out, where "%name" is. */
+    /* Its text, where "%text", "%code", "%restart", "%seconds" and "%configuration" are filled in.
+     * For OUTCOME_REFUSE the way out, where "%name" is. */
     const char *message;
     unsigned actions;
     unsigned effects;

@@ -26,7 +26,7 @@ void live_release(struct live_sandbox *live)
 {
     if (live->launched || live->session != NULL || live->grace != NULL || live->waiters != NULL ||
         live->relays != NULL || live->operations != NULL || live->deadline != 0 ||
-        live->retention != NULL || live->watcher_count > 0)
+        live->watcher_count > 0)
         return;
     table_remove(live->gateway->live, live->id);
     free(live);

@@ -41,7 +41,6 @@ struct live_sandbox {
     size_t operation_count;
 
     int64_t deadline; /* milliseconds since the epoch; 0: none (behaviour reference 1.7) */
-    struct reactor_timer *retention; /* runs when it is to be deleted by itself */
     size_t watcher_count;
 };
 

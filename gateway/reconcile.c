@@ -10,9 +10,9 @@
 #include "gateway/host_ids.h"
 #include "gateway/launch.h"
 #include "gateway/lifecycle.h"
+#include "gateway/lifecycle_rules.h"
 #include "gateway/live.h"
 #include "gateway/records.h"
-#include "gateway/retention.h"
 #include "gateway/sessions.h"
 #include "gateway/transition.h"
 
@@ -34,14 +34,19 @@ static bool load_page(struct store_transaction *store, void *argument, struct er
 /* ---- one sandbox ---- */
 
 /* The start that an earlier gateway promised and nothing came of is done now: it is repeatable for
- * one generation (decision P11). */
-static bool start_was_cut_short(const Openshell__V1__Sandbox *sandbox, const struct driver_end *end)
+ * one generation (decision P11), as long as its supervisor was admitted to nothing. Until then what
+ * runs, or ran, is at most the launch before. */
+static bool start_was_cut_short(const Openshell__V1__Sandbox *sandbox, bool runs,
+                                const struct driver_end *end)
 {
     const Openshell__V1__SandboxProvisioning *provisioning = sandbox->status->provisioning;
-    return end->cause == DRIVER_END_ABSENT && provisioning != NULL &&
-           provisioning->driver_operation_pending &&
-           (sandbox->status->phase == PHASE(PROVISIONING) ||
-            sandbox->status->phase == PHASE(STARTING));
+    if (provisioning == NULL || !provisioning->driver_operation_pending)
+        return false;
+    if (sandbox->status->phase == PHASE(STARTING))
+        return lifecycle_admission_is(sandbox, ADMISSION_STATE(PENDING)) &&
+               (runs || end->cause == DRIVER_END_ABSENT || end->cause == DRIVER_END_STOPPED);
+    return sandbox->status->phase == PHASE(PROVISIONING) && !runs &&
+           end->cause == DRIVER_END_ABSENT;
 }
 
 static void done(const Openshell__V1__Sandbox *sandbox, const struct error *error, void *user)
@@ -71,8 +76,10 @@ static void loaded(struct transition *transition, const struct error *error, voi
         return;
     }
     const Openshell__V1__Sandbox *sandbox = transition->sandbox;
-    compute_perform(transition->gateway, transition->sandbox_id, sandbox, LIFECYCLE_START_COMPUTE,
-                    sandbox->status->phase == PHASE(PROVISIONING), done, operation);
+    bool creating = sandbox->status->phase == PHASE(PROVISIONING);
+    unsigned actions = LIFECYCLE_START_COMPUTE | (creating ? 0 : LIFECYCLE_STOP_COMPUTE);
+    compute_perform(transition->gateway, transition->sandbox_id, sandbox, actions, creating, done,
+                    operation);
 }
 
 static void run_start(struct operation *operation)
@@ -94,15 +101,13 @@ static void apply(struct gateway *gateway, const char *id, enum lifecycle_event 
     transition_run_wait(transition);
 }
 
-/* What happened to a sandbox whose processes are gone. One that had its result keeps it; an error's
- * clean-up may have been cut short, and is over now. */
+/* What happened to a sandbox whose processes are gone. One that had its result keeps it, where it
+ * is to be kept; an error's clean-up may have been cut short, and is over now. */
 static void record_end(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox,
                        const struct driver_end *end, struct lifecycle_facts *facts)
 {
     enum lifecycle_event event = LIFECYCLE_BACKEND_MISSING;
-    if (sandbox->status->phase == PHASE(COMPLETED))
-        return;
-    if (sandbox->status->phase != PHASE(ERROR)) {
+    if (sandbox->status->phase != PHASE(ERROR) && sandbox->status->phase != PHASE(COMPLETED)) {
         event = compute_event_of_end(end, sandbox->status->phase == PHASE(READY), facts);
         log_info("sandbox %s ('%s') ended meanwhile: %s", sandbox->metadata->id,
                  sandbox->metadata->name, lifecycle_event_name(event));
@@ -115,15 +120,16 @@ static void take_over(struct gateway *gateway, const Openshell__V1__Sandbox *san
     const char *id = sandbox->metadata->id;
     struct driver_end end;
     struct lifecycle_facts facts = {.generation = launch_generation(sandbox)};
-    if (gateway->driver->class->adopt(gateway->driver, id, &end)) {
+    bool runs = gateway->driver->class->adopt(gateway->driver, id, &end);
+    if (start_was_cut_short(sandbox, runs, &end)) {
+        log_info("sandbox %s ('%s') is started again", id, sandbox->metadata->name);
+        operation_submit_own(gateway, id, run_start, NULL);
+    } else if (runs) {
         struct live_sandbox *live = live_obtain(gateway, id);
         live_launch(live, launch_generation(sandbox), launch_auth_epoch(sandbox));
         session_expect(live);
         log_info("sandbox %s ('%s') runs on", id, sandbox->metadata->name);
         apply(gateway, id, LIFECYCLE_ADOPTED, &facts);
-    } else if (start_was_cut_short(sandbox, &end)) {
-        log_info("sandbox %s ('%s') is started again", id, sandbox->metadata->name);
-        operation_submit_own(gateway, id, run_start, NULL);
     } else {
         record_end(gateway, sandbox, &end, &facts);
     }
@@ -135,7 +141,6 @@ static void reconcile_sandbox(struct gateway *gateway, const Openshell__V1__Sand
     struct driver_end end;
     host_ids_note(gateway->host_ids, sandbox);
     deadlines_note(gateway, id, lifecycle_next_deadline(sandbox));
-    retention_consider(gateway, sandbox);
     switch (sandbox->status->phase) {
     case PHASE(STOPPED):
         break;

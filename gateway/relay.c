@@ -121,6 +121,8 @@ void relay_close(struct relay *relay, const char *abort)
         message.session = &frame;
         if (relay->call != NULL)
             rpc_call_send(relay->call, &message.base);
+        /* It may lie behind input that nobody reads: this goes past it. */
+        send_relay_close(relay, abort);
     }
     if (relay->call != NULL)
         rpc_call_finish(relay->call); /* on_done frees the relay */

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libgateway.a
 libgateway_a_SOURCES = \
 	gateway/access.c gateway/access.h \
 	gateway/api/api.c gateway/api/api.h \
+	gateway/api/attach.c \
 	gateway/api/configuration.c \
 	gateway/api/create.c \
 	gateway/api/exec.c \
@@ -10,6 +11,7 @@ libgateway_a_SOURCES = \
 	gateway/api/identity.c \
 	gateway/api/lifecycle.c \
 	gateway/api/main_process.c \
+	gateway/api/pump.c gateway/api/pump.h \
 	gateway/api/request.c gateway/api/request.h \
 	gateway/api/sandboxes.c \
 	gateway/api/workspaces.c \
@@ -36,7 +38,6 @@ libgateway_a_SOURCES = \
 	gateway/options.c gateway/options.h \
 	gateway/reconcile.c gateway/reconcile.h \
 	gateway/relay.c gateway/relay.h \
-	gateway/retention.c gateway/retention.h \
 	gateway/server.c gateway/server.h \
 	gateway/sessions.c gateway/sessions.h \
 	gateway/transition.c gateway/transition.h \

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "gateway/compute.h"
 #include "gateway/deadlines.h"
@@ -10,7 +9,6 @@
 #include "gateway/live.h"
 #include "gateway/logs.h"
 #include "gateway/records.h"
-#include "gateway/retention.h"
 #include "gateway/sessions.h"
 #include "gateway/watch.h"
 
@@ -46,14 +44,8 @@ static bool work(struct store_transaction *store, void *argument, struct error *
 /* What a record that is gone held. */
 static void forget(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox)
 {
-    struct live_sandbox *live = live_find(gateway, sandbox->metadata->id);
     host_ids_give(gateway->host_ids, sandbox);
     journals_forget(gateway->journals, sandbox->metadata->id);
-    if (live == NULL)
-        return;
-    reactor_timer_cancel(live->retention);
-    live->retention = NULL;
-    live_release(live);
 }
 
 void transition_publish(struct gateway *gateway, const Openshell__V1__Sandbox *sandbox,
@@ -66,8 +58,6 @@ void transition_publish(struct gateway *gateway, const Openshell__V1__Sandbox *s
     watch_publish(gateway, sandbox, removed);
     if (removed)
         forget(gateway, sandbox);
-    else
-        retention_consider(gateway, sandbox);
 }
 
 static void transition_free(struct transition *transition)
@@ -125,14 +115,14 @@ struct transition *transition_new(struct gateway *gateway, const char *sandbox_i
 void transition_run(struct transition *transition)
 {
     if (transition->facts.now == 0)
-        transition->facts.now = clock_realtime_milliseconds();
+        transition->facts.now = gateway_now(transition->gateway);
     store_run(transition->gateway->store, work, done, transition);
 }
 
 void transition_run_wait(struct transition *transition)
 {
     if (transition->facts.now == 0)
-        transition->facts.now = clock_realtime_milliseconds();
+        transition->facts.now = gateway_now(transition->gateway);
     struct error error = {0};
     bool stored = store_run_wait(transition->gateway->store, work, transition, &error);
     done(transition, stored ? NULL : &error);

@@ -31,6 +31,8 @@ enum {
     END_AT_ONCE = 200,
     /* After Ctrl-C, in milliseconds: how long to wait for the name of what was made. */
     LAST_ANSWER_PATIENCE = 2000,
+    /* For a deletion that goes on without us, in milliseconds. */
+    DELETION_PATIENCE = 10000,
 };
 
 /* The gateway deletes what nobody keeps, where this command cannot do it any more. */
@@ -347,13 +349,24 @@ static const Openshell__V1__Sandbox *await(struct connection *connection, const 
     return sandbox;
 }
 
+/* Whether it is gone: the gateway may be deleting it already, which is waited for. */
+static bool discard(struct connection *connection, const char *name, struct error *error)
+{
+    Openshell__V1__DeletionOutcome outcome = 0;
+    if (!sandbox_delete(connection, name, &outcome, error))
+        return false;
+    if (outcome == OPENSHELL__V1__DELETION_OUTCOME__DELETION_OUTCOME_ACCEPTED)
+        watch_gone(connection, name, DELETION_PATIENCE);
+    return true;
+}
+
 /* Deletes what is not kept. The result is known by then: what it was is said all the same. */
 static int finish(struct connection *connection, const char *name, int code, struct error *error)
 {
     if (!given.no_keep || given.detach)
         return code;
     struct error failed = {0};
-    if (sandbox_delete(connection, name, NULL, &failed))
+    if (discard(connection, name, &failed))
         return code;
     if (code < 0) {
         report_error(&failed);

@@ -24,6 +24,7 @@ void api_register(struct gateway *gateway)
         {&rpc_openshell_v1_OpenShell_WatchSandbox, watch_sandbox},
         {&rpc_openshell_v1_OpenShell_ExecSandbox, api_exec_sandbox},
         {&rpc_openshell_v1_OpenShell_ExecSandboxInteractive, api_exec_sandbox_interactive},
+        {&rpc_openshell_ext_v1_Extensions_AttachMainProcess, api_attach_main_process},
         {&rpc_openshell_v1_OpenShell_ConnectSupervisor, session_connect},
         {&rpc_openshell_v1_OpenShell_RelayStream, relay_stream},
         {&rpc_openshell_v1_OpenShell_ReportMainProcessExit, api_report_main_process_exit},

@@ -21,6 +21,7 @@ void api_start_sandbox(struct rpc_call *call, void *gateway);
 
 void api_exec_sandbox(struct rpc_call *call, void *gateway);
 void api_exec_sandbox_interactive(struct rpc_call *call, void *gateway);
+void api_attach_main_process(struct rpc_call *call, void *gateway);
 
 void api_get_sandbox_config(struct rpc_call *call, void *gateway);
 void api_report_sandbox_configuration(struct rpc_call *call, void *gateway);

@@ -44,6 +44,19 @@ static void copy_labels(const Openshell__V1__CreateSandboxRequest *message,
     }
 }
 
+/* What the creator says about itself is not the sandbox's to show. */
+static void note_creator(Openshell__V1__Sandbox *sandbox, bool attaches, struct arena *arena)
+{
+    uint32_t columns, rows;
+    const char *size = record_annotation(sandbox, ANNOTATION_REQUEST_TERMINAL_SIZE);
+    if (launch_parse_terminal_size(size, &columns, &rows)) {
+        record_set_annotation(sandbox, arena, ANNOTATION_TERMINAL_SIZE, size);
+        record_set_annotation(sandbox, arena, ANNOTATION_REQUEST_TERMINAL_SIZE, NULL);
+    }
+    if (attaches)
+        record_set_annotation(sandbox, arena, ANNOTATION_AWAIT_ATTACHMENT, "true");
+}
+
 /* The request lives in the same arena, so its parts are used as they are. */
 static Openshell__V1__Sandbox *make_record(const Openshell__V1__CreateSandboxRequest *message,
                                            const char *workspace, struct arena *arena)
@@ -63,6 +76,7 @@ static Openshell__V1__Sandbox *make_record(const Openshell__V1__CreateSandboxReq
     for (size_t i = 0; i < message->n_annotations; i++)
         record_set_annotation(sandbox, arena, message->annotations[i]->key,
                               message->annotations[i]->value);
+    note_creator(sandbox, message->await_main_process_attachment, arena);
     sandbox->spec = message->spec;
     char epoch[UUID_SIZE];
     uuid_generate(epoch);
@@ -209,6 +223,7 @@ static bool prepare(struct create *create, const char *workspace, struct error *
                          message->workload_template);
     create->sandbox = make_record(message, workspace, request->arena);
     lifecycle_fresh_facts(request->arena, &create->facts);
+    create->facts.now = gateway_now(request->gateway);
     return check_support(message, create->sandbox, error) &&
            host_ids_take(request->gateway->host_ids, create->sandbox, request->arena, error);
 }

@@ -109,6 +109,7 @@ static void run(struct operation *operation)
     change->operation = operation;
     struct lifecycle_facts facts = {0};
     lifecycle_fresh_facts(change->arena, &facts);
+    facts.now = gateway_now(change->gateway);
     transition_apply(change->gateway, operation->live->id, change->event, &facts, committed,
                      change);
 }

@@ -9,11 +9,18 @@
 
 enum { PATIENCE_MAX_SECONDS = 7 * 24 * 3600 };
 
+/* What ends the watching. */
+enum goal {
+    GOAL_SETTLED,   /* the gateway says that there is nothing more to wait for */
+    GOAL_NOT_READY, /* a state that is not ready */
+    GOAL_GONE,      /* the sandbox is removed */
+};
+
 /* One WatchSandbox call. */
 struct stream {
     struct arena *arena; /* holds the newest state alone */
     const Openshell__V1__Sandbox *newest;
-    bool until_not_ready; /* enough when a state is not ready */
+    enum goal goal;
     struct reactor *reactor;
     struct reactor_timer *timer;
     uint64_t patience;
@@ -46,7 +53,8 @@ static void on_message(struct rpc_call *call, const ProtobufCMessage *message, v
     if (event->payload_case == OPENSHELL__V1__SANDBOX_STREAM_EVENT__PAYLOAD_SANDBOX) {
         arena_reset(stream->arena);
         stream->newest = sandbox_copy(event->sandbox, stream->arena);
-        if (stream->until_not_ready && sandbox_outcome(stream->newest, NULL) != SANDBOX_READY)
+        if (stream->goal == GOAL_NOT_READY &&
+            sandbox_outcome(stream->newest, NULL) != SANDBOX_READY)
             stream->enough = true;
     }
     rpc_call_read(call);
@@ -60,17 +68,17 @@ static void on_done(struct rpc_call *call, const struct error *status, void *use
     error_copy(&stream->status, status);
 }
 
-static struct rpc_call *start(struct connection *connection, const char *sandbox,
-                              bool until_not_ready, struct stream *stream)
+static struct rpc_call *start(struct connection *connection, const char *sandbox, enum goal goal,
+                              struct stream *stream)
 {
     static const struct rpc_call_events events = {.on_message = on_message, .on_done = on_done};
-    *stream = (struct stream){.until_not_ready = until_not_ready, .arena = arena_new(0)};
+    *stream = (struct stream){.goal = goal, .arena = arena_new(0)};
     Openshell__V1__WatchSandboxRequest request = OPENSHELL__V1__WATCH_SANDBOX_REQUEST__INIT;
     request.workspace_scope = &connection->workspace;
     request.sandbox = (char *)sandbox;
     request.follow_status = true;
-    request.follow_events = !until_not_ready;
-    request.stop_on_terminal = !until_not_ready;
+    request.follow_events = goal == GOAL_SETTLED;
+    request.stop_on_terminal = goal == GOAL_SETTLED;
     struct rpc_call *call = rpc_call_start(
         connection->channel, &rpc_openshell_v1_OpenShell_WatchSandbox, NULL, &events, stream);
     rpc_call_send(call, &request.base);
@@ -97,7 +105,7 @@ static bool has_ended_well(const struct connection *connection, const struct str
 {
     if (interrupt_number() != 0)
         return failure_set(error, CLIENT_REASON_INTERRUPTED, "interrupted");
-    if (stream->timed_out && !stream->until_not_ready)
+    if (stream->timed_out && stream->goal != GOAL_NOT_READY)
         return failure_set(error, CLIENT_REASON_TIMED_OUT, "sandbox '%s' %s for %lld seconds",
                            watch->sandbox,
                            watch->restart_patience ? "made no progress" : "was waited for",
@@ -115,11 +123,11 @@ static bool has_ended_well(const struct connection *connection, const struct str
 }
 
 static const Openshell__V1__Sandbox *watch_once(struct connection *connection,
-                                                const struct watch *watch, bool until_not_ready,
+                                                const struct watch *watch, enum goal goal,
                                                 struct error *error)
 {
     struct stream stream;
-    struct rpc_call *call = start(connection, watch->sandbox, until_not_ready, &stream);
+    struct rpc_call *call = start(connection, watch->sandbox, goal, &stream);
     stream.reactor = connection->reactor;
     stream.patience = (uint64_t)watch->patience;
     stream.restart_patience = watch->restart_patience;
@@ -139,14 +147,24 @@ const Openshell__V1__Sandbox *watch_linger(struct connection *connection, const 
                                            int64_t milliseconds, struct error *error)
 {
     const struct watch watch = {.sandbox = sandbox, .patience = milliseconds};
-    return watch_once(connection, &watch, true, error);
+    return watch_once(connection, &watch, GOAL_NOT_READY, error);
+}
+
+bool watch_gone(struct connection *connection, const char *sandbox, int64_t milliseconds)
+{
+    const struct watch watch = {.sandbox = sandbox, .patience = milliseconds};
+    struct error error = {0};
+    bool gone =
+        watch_once(connection, &watch, GOAL_GONE, &error) != NULL || error.code == ERROR_NOT_FOUND;
+    error_clear(&error);
+    return gone;
 }
 
 const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const struct watch *watch,
                                          struct error *error)
 {
     for (;;) {
-        const Openshell__V1__Sandbox *state = watch_once(connection, watch, false, error);
+        const Openshell__V1__Sandbox *state = watch_once(connection, watch, GOAL_SETTLED, error);
         if (state == NULL || !watch->wait_for_end || sandbox_outcome(state, NULL) != SANDBOX_READY)
             return state;
         /* Ready ends the first kind of watching; the second kind ends with readiness. */

@@ -29,6 +29,9 @@ const Openshell__V1__Sandbox *watch_wait(struct connection *connection, const st
 const Openshell__V1__Sandbox *watch_linger(struct connection *connection, const char *sandbox,
                                            int64_t milliseconds, struct error *error);
 
+/* Waits until a sandbox that is being deleted is gone; whether it was, after at most so long. */
+bool watch_gone(struct connection *connection, const char *sandbox, int64_t milliseconds);
+
 /* The patience in an environment variable of seconds, or the fallback: milliseconds; -1 with a
  * usage error for something else than a number. */
 int64_t watch_patience(const char *variable, int fallback_seconds, struct error *error);

@@ -73,6 +73,9 @@ static void test_every_phase(void **state)
         check(row, ACCESS_USER, false, false, row->without);
         check(row, ACCESS_USER, true, false, row->connected);
         check(row, ACCESS_USER, false, true, row->expected_back);
+        check(row, ACCESS_ATTACH, false, false, row->without);
+        check(row, ACCESS_ATTACH, true, false, row->connected);
+        check(row, ACCESS_ATTACH, false, true, row->expected_back);
         check(row, ACCESS_SERVICE, false, false, row->service_without);
         check(row, ACCESS_SERVICE, true, false, row->service_connected);
         seen[row->phase] = true;
@@ -89,11 +92,31 @@ static void test_connected_wins(void **state)
         check(&rows[i], ACCESS_USER, true, true, rows[i].connected);
 }
 
+/* What a main process left that is about to be replaced can be fetched, and nothing else (1.4). */
+static void test_draining(void **state)
+{
+    (void)state;
+    for (int purpose = ACCESS_USER; purpose <= ACCESS_SERVICE; purpose++)
+        for (int draining = 0; draining < 2; draining++)
+            for (int connected = 0; connected < 2; connected++) {
+                struct access_facts facts = {.phase = PHASE(STARTING),
+                                             .exit_draining = draining,
+                                             .session_connected = connected,
+                                             .purpose = purpose};
+                const char *reason = NULL;
+                bool allowed = access_decide(&facts, &reason) == ACCESS_ALLOWED;
+                assert_int_equal(allowed, purpose == ACCESS_ATTACH && draining && connected);
+                if (!allowed)
+                    assert_string_equal(reason, "PhaseNotServing");
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_phase),
         cmocka_unit_test(test_connected_wins),
+        cmocka_unit_test(test_draining),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,7 @@ static const struct row TABLE[LIFECYCLE_EVENT_COUNT] = {
     {LIFECYCLE_BACKEND_MISSING,           {"=", "E:BackendResourceMissing D", "E:BackendResourceMissing D", "S:Stopped DH", "=", "E:BackendResourceMissing D", "=", "=", "= X", "E:BackendResourceMissing D"}},
     {LIFECYCLE_PREPARATION_DEADLINE,      {"=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
     {LIFECYCLE_REPAIR_DEADLINE,           {"=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
+    {LIFECYCLE_RESTART_DUE,               {"=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
     /* clang-format on */
 };
 
@@ -450,6 +451,167 @@ static void repairing(struct subject *subject)
         record_timestamp(subject->arena, NOW - LIFECYCLE_REPAIR_WINDOW);
 }
 
+/* ---- the restart policy (1.4) ---- */
+
+#define POLICY(name) OPENSHELL__V1__SANDBOX_RESTART_POLICY__SANDBOX_RESTART_POLICY_##name
+
+static void always(struct subject *subject)
+{
+    subject->sandbox->spec->restart_policy = POLICY(ALWAYS);
+}
+
+static void always_exit_one(struct subject *subject)
+{
+    always(subject);
+    exit_one(subject);
+}
+
+static void on_failure(struct subject *subject)
+{
+    subject->sandbox->spec->restart_policy = POLICY(ON_FAILURE);
+}
+
+static void on_failure_exit_one(struct subject *subject)
+{
+    on_failure(subject);
+    exit_one(subject);
+}
+
+static void always_other_instance(struct subject *subject)
+{
+    always(subject);
+    other_instance(subject);
+}
+
+static void always_other_admitted(struct subject *subject)
+{
+    always(subject);
+    other_instance_admitted(subject);
+}
+
+static void always_lost(struct subject *subject)
+{
+    always(subject);
+    lost(subject);
+}
+
+/* Starting, as the policy does it: instance A ended with 1 half a second ago. */
+static void draining_count(struct subject *subject, uint32_t count)
+{
+    always(subject);
+    set_result(subject, 1);
+    set_ready_reason(subject, "MainProcessExitDraining");
+    subject->status->restart_count = count;
+    subject->status->next_restart_time =
+        record_timestamp(subject->arena, NOW - 500 + lifecycle_restart_delay(count));
+}
+
+static void draining(struct subject *subject)
+{
+    draining_count(subject, 1);
+}
+
+static void draining_again(struct subject *subject)
+{
+    draining_count(subject, 3);
+}
+
+static void draining_other_instance(struct subject *subject)
+{
+    draining(subject);
+    other_instance(subject);
+}
+
+static void draining_no_session(struct subject *subject)
+{
+    draining(subject);
+    no_session(subject);
+}
+
+static void draining_grace_over(struct subject *subject)
+{
+    draining(subject);
+    subject->facts.now = NOW - 500 + LIFECYCLE_RESTART_GRACE;
+}
+
+static void draining_grace_almost_over(struct subject *subject)
+{
+    draining(subject);
+    subject->facts.now = NOW - 501 + LIFECYCLE_RESTART_GRACE;
+}
+
+static void waiting(struct subject *subject)
+{
+    draining_again(subject);
+    set_ready_reason(subject, "MainProcessRestartBackoff");
+}
+
+static void waiting_long_enough(struct subject *subject)
+{
+    waiting(subject);
+    subject->facts.now = NOW + 1500;
+}
+
+static void waiting_pending(struct subject *subject)
+{
+    waiting(subject);
+    pending(subject);
+}
+
+/* The policy's launch: nothing of the new instance was heard yet. */
+static void launched(struct subject *subject)
+{
+    always(subject);
+    set_ready_reason(subject, "MainProcessRestartScheduled");
+    subject->status->restart_count = 2;
+    subject->status->configuration_admission->state = ADMISSION_STATE(PENDING);
+    subject->status->configuration_admission->instance_id = arena_strdup(subject->arena, "fence");
+}
+
+static void launched_new_instance(struct subject *subject)
+{
+    launched(subject);
+    subject->status->configuration_admission->state = ADMISSION_STATE(ACCEPTED);
+    other_instance_admitted(subject);
+}
+
+static void launched_too_slow(struct subject *subject)
+{
+    launched(subject);
+    preparing(subject);
+}
+
+/* ---- what nobody keeps (1.6) ---- */
+
+static void ephemeral(struct subject *subject)
+{
+    record_set_annotation(subject->sandbox, subject->arena, ANNOTATION_RETENTION,
+                          RETENTION_EPHEMERAL);
+}
+
+static void retained(struct subject *subject)
+{
+    record_set_annotation(subject->sandbox, subject->arena, ANNOTATION_RETENTION, "retain");
+}
+
+static void ephemeral_no_session(struct subject *subject)
+{
+    ephemeral(subject);
+    no_session(subject);
+}
+
+static void ephemeral_lost(struct subject *subject)
+{
+    ephemeral(subject);
+    lost(subject);
+}
+
+static void ephemeral_draining(struct subject *subject)
+{
+    ephemeral(subject);
+    draining(subject);
+}
+
 struct special {
     enum lifecycle_event event;
     Openshell__V1__SandboxPhase phase;
@@ -586,6 +748,84 @@ static const struct special SPECIALS[] = {
     {LIFECYCLE_REPAIR_DEADLINE, PHASE(STARTING), repairing, "E:ProvisioningTimedOut DS"},
     {LIFECYCLE_REPAIR_DEADLINE, PHASE(PROVISIONING), preparing, "="},
     {LIFECYCLE_REPAIR_DEADLINE, PHASE(STOPPING), repairing, "="},
+
+    /* The restart policy answers exits of the main process, and nothing else (1.4). */
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), always, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), always_exit_one, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(PROVISIONING), always, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(UNKNOWN), always, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), on_failure, "C:MainProcessCompleted"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), on_failure_exit_one, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), always_other_instance, "="},
+    {LIFECYCLE_MAIN_EXITED, PHASE(STARTING), always_other_admitted, "T:MainProcessExitDraining"},
+    {LIFECYCLE_MAIN_EXITED, PHASE(STOPPING), always, "="},
+    {LIFECYCLE_MAIN_EXITED, PHASE(STOPPED), always, "="},
+    {LIFECYCLE_MAIN_EXITED, PHASE(DELETING), always, "="},
+    {LIFECYCLE_MAIN_EXITED, PHASE(ERROR), always_lost, "E:SupervisorLost"},
+    {LIFECYCLE_SUPERVISOR_LOST, PHASE(READY), always, LOST_CELL},
+    {LIFECYCLE_RUNTIME_LOST, PHASE(READY), always, "E:RuntimeLost DS"},
+    {LIFECYCLE_BACKEND_MISSING, PHASE(READY), always, "E:BackendResourceMissing D"},
+
+    /* Until the output was delivered, or the grace is over. */
+    {LIFECYCLE_MAIN_EXITED, PHASE(STARTING), draining, "="},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), draining, "T:MainProcessRestartScheduled"},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), draining_again, "T:MainProcessRestartBackoff"},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), draining_other_instance, "x"},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), draining_no_session, "x"},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_SUPERVISOR_CONNECTED, PHASE(STARTING), draining, "="},
+    {LIFECYCLE_SUPERVISOR_CONNECTED, PHASE(STARTING), draining_other_instance, "a"},
+    {LIFECYCLE_ADMISSION_ACCEPTED, PHASE(STARTING), draining, "="},
+    {LIFECYCLE_RESTART_DUE, PHASE(STARTING), draining, "="},
+    {LIFECYCLE_RESTART_DUE, PHASE(STARTING), draining_grace_almost_over, "="},
+    {LIFECYCLE_RESTART_DUE, PHASE(STARTING), draining_grace_over,
+     "T:MainProcessRestartScheduled DHSR"},
+    {LIFECYCLE_PREPARATION_DEADLINE, PHASE(STARTING), draining_grace_over, "="},
+
+    /* While it waits for its time. */
+    {LIFECYCLE_SUPERVISOR_CONNECTED, PHASE(STARTING), waiting, "a"},
+    {LIFECYCLE_ADMISSION_ACCEPTED, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_RESTART_DUE, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_RESTART_DUE, PHASE(STARTING), waiting_long_enough,
+     "T:MainProcessRestartScheduled DHSR"},
+    {LIFECYCLE_SUPERVISOR_LOST, PHASE(STARTING), waiting, "= DS"},
+    {LIFECYCLE_RUNTIME_LOST, PHASE(STARTING), waiting, "= DS"},
+    {LIFECYCLE_SUPERVISOR_REFUSED, PHASE(STARTING), waiting, "= DS"},
+    {LIFECYCLE_DRIVER_FAILED, PHASE(STARTING), waiting, "= DS"},
+    {LIFECYCLE_BACKEND_MISSING, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_DRIVER_STOPPED, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_ADOPTED, PHASE(STARTING), waiting, "="},
+    {LIFECYCLE_STOP_REQUESTED, PHASE(STARTING), draining, "G:Stopping S"},
+    {LIFECYCLE_STOP_REQUESTED, PHASE(STARTING), waiting, "G:Stopping S"},
+    {LIFECYCLE_STOP_REQUESTED, PHASE(STARTING), waiting_pending, "x"},
+    {LIFECYCLE_START_REQUESTED, PHASE(STARTING), waiting, "T:Starting DHSR"},
+    {LIFECYCLE_DELETE_REQUESTED, PHASE(STARTING), waiting, DELETE_CELL},
+
+    /* And when it was launched. */
+    {LIFECYCLE_SUPERVISOR_CONNECTED, PHASE(STARTING), launched, "a"}, /* A was before */
+    {LIFECYCLE_SUPERVISOR_CONNECTED, PHASE(STARTING), launched_new_instance, READY_CELL},
+    {LIFECYCLE_START_FAILED, PHASE(STARTING), launched, "T:MainProcessRestartBackoff"},
+    {LIFECYCLE_STOP_REQUESTED, PHASE(STARTING), launched, "G:Stopping S"},
+    {LIFECYCLE_SUPERVISOR_LOST, PHASE(STARTING), launched, LOST_CELL},
+    {LIFECYCLE_PREPARATION_DEADLINE, PHASE(STARTING), launched_too_slow,
+     "E:ImagePreparationTimedOut DS"},
+
+    /* What nobody keeps goes when its result was delivered, or cannot be any more (1.6). */
+    {LIFECYCLE_FINALIZED, PHASE(COMPLETED), ephemeral, DELETE_CELL},
+    {LIFECYCLE_FINALIZED, PHASE(ERROR), ephemeral, DELETE_CELL},
+    {LIFECYCLE_FINALIZED, PHASE(COMPLETED), retained, "="},
+    {LIFECYCLE_FINALIZED, PHASE(COMPLETED), ephemeral_no_session, "x"},
+    {LIFECYCLE_FINALIZED, PHASE(ERROR), ephemeral_lost, "x"},
+    {LIFECYCLE_FINALIZED, PHASE(STARTING), ephemeral_draining, "T:MainProcessRestartScheduled"},
+    {LIFECYCLE_FINALIZED, PHASE(STOPPED), ephemeral, "="},
+    {LIFECYCLE_MAIN_EXITED, PHASE(READY), ephemeral, "C:MainProcessCompleted"},
+    {LIFECYCLE_SUPERVISOR_LOST, PHASE(COMPLETED), ephemeral, DELETE_CELL},
+    {LIFECYCLE_RUNTIME_LOST, PHASE(ERROR), ephemeral, DELETE_CELL},
+    {LIFECYCLE_SUPERVISOR_REFUSED, PHASE(COMPLETED), ephemeral, DELETE_CELL},
+    {LIFECYCLE_DRIVER_FAILED, PHASE(COMPLETED), ephemeral, DELETE_CELL},
+    {LIFECYCLE_BACKEND_MISSING, PHASE(COMPLETED), ephemeral, DELETE_CELL},
+    {LIFECYCLE_SUPERVISOR_LOST, PHASE(READY), ephemeral, LOST_CELL},
+    {LIFECYCLE_BACKEND_MISSING, PHASE(ERROR), ephemeral_lost, "="},
 };
 
 static void test_what_counts_beside_the_phase(void **state)
@@ -649,6 +889,10 @@ static void apply(struct subject *subject, enum lifecycle_event event)
 static void expect_annotation(const struct subject *subject, const char *key, const char *value)
 {
     const char *found = record_annotation(subject->sandbox, key);
+    if (value == NULL) {
+        assert_null(found);
+        return;
+    }
     assert_non_null(found);
     assert_string_equal(found, value);
 }
@@ -707,6 +951,135 @@ static void test_start_begins_anew(void **state)
     expect_annotation(&subject, ANNOTATION_GENERATION, "generation");
     expect_annotation(&subject, ANNOTATION_AUTH_EPOCH, "5");
     assert_false(lifecycle_refused(subject.sandbox));
+    subject_free(&subject);
+}
+
+/* The table of 1.4: at once, 1 s, then twice as long each time, 3 min at most. */
+static void test_restart_delays(void **state)
+{
+    (void)state;
+    static const int64_t delays[] = {0,     0,     1000,  2000,   4000,   8000,
+                                     16000, 32000, 64000, 128000, 180000, 180000};
+    for (uint32_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++)
+        assert_int_equal(lifecycle_restart_delay(i), delays[i]);
+    assert_int_equal(lifecycle_restart_delay(UINT32_MAX), 180000);
+}
+
+static void exit_after(struct subject *subject, int64_t run)
+{
+    subject->facts.now += 1000;
+    subject->status->main_process_started_time =
+        run >= 0 ? record_timestamp(subject->arena, subject->facts.now - run) : NULL;
+    subject->status->phase = PHASE(READY);
+    subject->status->exit_code_presence_case =
+        OPENSHELL__V1__SANDBOX_STATUS__EXIT_CODE_PRESENCE__NOT_SET;
+    apply(subject, LIFECYCLE_MAIN_EXITED);
+    assert_int_equal(subject->status->phase, PHASE(STARTING));
+}
+
+static void test_quick_exits_count_and_a_long_run_begins_anew(void **state)
+{
+    (void)state;
+    struct subject subject = subject_in(PHASE(READY));
+    always_exit_one(&subject);
+    for (uint32_t count = 1; count <= 4; count++) {
+        exit_after(&subject, count % 2 == 0 ? -1 : LIFECYCLE_RESTART_STABLE - 1);
+        assert_int_equal(subject.status->restart_count, count);
+        assert_int_equal(record_milliseconds(subject.status->next_restart_time),
+                         subject.facts.now + lifecycle_restart_delay(count));
+        assert_int_equal(subject.status->exit_code, 1);
+    }
+    exit_after(&subject, LIFECYCLE_RESTART_STABLE);
+    assert_int_equal(subject.status->restart_count, 1);
+    assert_int_equal(record_milliseconds(subject.status->next_restart_time), subject.facts.now);
+    subject_free(&subject);
+}
+
+/* Its time is the end of the grace, then its own, then that of a launch that must become ready. */
+static void test_the_next_deadline_of_a_restart(void **state)
+{
+    (void)state;
+    struct subject subject = subject_in(PHASE(STARTING));
+    draining_again(&subject);
+    int64_t exit_time = NOW - 500;
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox), exit_time + LIFECYCLE_RESTART_GRACE);
+    apply(&subject, LIFECYCLE_FINALIZED);
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox), exit_time + 2000);
+    subject.facts.now = exit_time + 2000;
+    apply(&subject, LIFECYCLE_RESTART_DUE);
+    assert_null(subject.status->next_restart_time);
+    assert_int_equal(subject.status->restart_count, 3);
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox),
+                     subject.facts.now + LIFECYCLE_RESTART_TIMEOUT);
+    assert_string_equal(subject.status->configuration_admission->instance_id, "fence");
+    expect_annotation(&subject, ANNOTATION_GENERATION, "generation");
+    expect_annotation(&subject, ANNOTATION_AUTH_EPOCH, "5");
+
+    apply(&subject, LIFECYCLE_START_FAILED);
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox),
+                     subject.facts.now + LIFECYCLE_RESTART_RETRY);
+    subject_free(&subject);
+
+    subject = subject_in(PHASE(STARTING));
+    draining_count(&subject, 9); /* its own time is after the grace */
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox), exit_time + 128000);
+    subject_free(&subject);
+}
+
+/* A start that somebody asks for, and a stop, end what the policy had in mind. */
+static void test_the_user_wins_over_the_policy(void **state)
+{
+    (void)state;
+    struct subject subject = subject_in(PHASE(STARTING));
+    waiting(&subject);
+    apply(&subject, LIFECYCLE_STOP_REQUESTED);
+    assert_null(subject.status->next_restart_time);
+    assert_int_equal(lifecycle_next_deadline(subject.sandbox), 0);
+    apply(&subject, LIFECYCLE_DRIVER_STOPPED);
+    apply(&subject, LIFECYCLE_START_REQUESTED);
+    assert_int_equal(subject.status->restart_count, 0);
+    subject_free(&subject);
+
+    subject = subject_in(PHASE(STARTING));
+    waiting(&subject);
+    apply(&subject, LIFECYCLE_START_REQUESTED);
+    assert_int_equal(subject.status->restart_count, 0);
+    assert_null(subject.status->next_restart_time);
+    subject_free(&subject);
+}
+
+/* Who creates a sandbox waits for its first main process, and for no other. */
+static void test_the_creator_awaits_the_first_launch_only(void **state)
+{
+    (void)state;
+    struct subject subject = subject_in(PHASE(UNSPECIFIED));
+    record_set_annotation(subject.sandbox, subject.arena, ANNOTATION_AWAIT_ATTACHMENT, "true");
+    apply(&subject, LIFECYCLE_CREATE);
+    expect_annotation(&subject, ANNOTATION_AWAIT_ATTACHMENT, "true");
+    subject_free(&subject);
+
+    subject = subject_in(PHASE(STOPPED));
+    record_set_annotation(subject.sandbox, subject.arena, ANNOTATION_AWAIT_ATTACHMENT, "true");
+    apply(&subject, LIFECYCLE_START_REQUESTED);
+    expect_annotation(&subject, ANNOTATION_AWAIT_ATTACHMENT, NULL);
+    subject_free(&subject);
+
+    subject = subject_in(PHASE(STARTING));
+    waiting_long_enough(&subject);
+    record_set_annotation(subject.sandbox, subject.arena, ANNOTATION_AWAIT_ATTACHMENT, "true");
+    apply(&subject, LIFECYCLE_RESTART_DUE);
+    expect_annotation(&subject, ANNOTATION_AWAIT_ATTACHMENT, NULL);
+    subject_free(&subject);
+}
+
+static void test_restart_conditions_speak(void **state)
+{
+    (void)state;
+    struct subject subject = subject_in(PHASE(STARTING));
+    draining_again(&subject);
+    apply(&subject, LIFECYCLE_FINALIZED);
+    assert_string_equal(conditions_get(subject.status, CONDITION_READY)->message,
+                        "The main process is started again 2 s after its end (restart 3)");
     subject_free(&subject);
 }
 
@@ -949,6 +1322,12 @@ int main(void)
         cmocka_unit_test(test_ended_phases_stick),
         cmocka_unit_test(test_create_fills_the_record),
         cmocka_unit_test(test_start_begins_anew),
+        cmocka_unit_test(test_restart_delays),
+        cmocka_unit_test(test_quick_exits_count_and_a_long_run_begins_anew),
+        cmocka_unit_test(test_the_next_deadline_of_a_restart),
+        cmocka_unit_test(test_the_user_wins_over_the_policy),
+        cmocka_unit_test(test_the_creator_awaits_the_first_launch_only),
+        cmocka_unit_test(test_restart_conditions_speak),
         cmocka_unit_test(test_a_repeated_start_keeps_its_identity),
         cmocka_unit_test(test_ready_disarms_and_replaces),
         cmocka_unit_test(test_a_result_survives_a_reconnect),
