@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "gateway/lifecycle.h"
 #include "gateway/live.h"
+#include "gateway/logs.h"
 #include "gateway/records.h"
 
 /* ---- the rule ---- */
@@ -121,6 +122,10 @@ static void refuse(struct access_request *request, const char *reason)
     error_set_reason(&error, ERROR_DOMAIN_GATEWAY, reason);
     error_add_metadata(&error, "phase", lifecycle_phase_name(sandbox->status->phase));
     error_add_metadata(&error, "sandbox", sandbox->metadata->name);
+    const struct log_field fields[] = {{"reason", reason}, {NULL, NULL}};
+    if (journals_find(request->gateway->journals, sandbox->metadata->id) != NULL)
+        logs_note(request->gateway, sandbox->metadata->id, LOG_LEVEL_WARN, "access", fields,
+                  "a client was refused: the sandbox is not ready");
     answer(request, NULL, &error);
     error_clear(&error);
 }

@@ -23,6 +23,7 @@ libconnection_a_SOURCES = \
 	lib/client/connection.c lib/client/connection.h \
 	lib/client/interrupt.c lib/client/interrupt.h \
 	lib/client/log_lines.c lib/client/log_lines.h \
+	lib/client/policy_document.c lib/client/policy_document.h \
 	lib/client/sandbox.c lib/client/sandbox.h \
 	lib/client/sandbox_calls.c lib/client/sandbox_calls.h \
 	lib/client/streams.c lib/client/streams.h \

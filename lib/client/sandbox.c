@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "client/document.h"
 #include "client/failure.h"
+#include "client/policy_document.h"
 
 #define CONDITION_READY "Ready"
 
@@ -101,9 +102,37 @@ const char *sandbox_restart_policy_word(Openshell__V1__SandboxRestartPolicy poli
     return (size_t)policy < sizeof(words) / sizeof(words[0]) ? words[policy] : "unknown";
 }
 
+const char *sandbox_admission_word(Openshell__V1__ConfigurationAdmissionState state)
+{
+    static const char *const words[] = {"unknown", "pending", "accepted", "rejected"};
+    return words[(size_t)state < sizeof(words) / sizeof(words[0]) ? (size_t)state : 0];
+}
+
+/* From the deadlines that are set. */
+const char *sandbox_provisioning_word(const Openshell__V1__SandboxProvisioning *provisioning)
+{
+    if (provisioning->admission_start_time != NULL)
+        return provisioning->deadline != NULL ? "admission" : "ready";
+    return provisioning->preparation_deadline != NULL ? "preparation" : "ready";
+}
+
+const char *sandbox_policy_source_word(Openshell__Sandbox__V1__PolicySource source)
+{
+    return source == OPENSHELL__SANDBOX__V1__POLICY_SOURCE__POLICY_SOURCE_GLOBAL ? "global"
+                                                                                 : "sandbox";
+}
+
 static int64_t milliseconds(const Google__Protobuf__Timestamp *time)
 {
     return time->seconds * 1000 + time->nanos / 1000000;
+}
+
+char *sandbox_time(const Google__Protobuf__Timestamp *time)
+{
+    char text[32] = "";
+    if (time != NULL)
+        clock_format_rfc3339(milliseconds(time), text, sizeof(text));
+    return memory_strdup(text);
 }
 
 char *sandbox_created(const Openshell__V1__Sandbox *sandbox)
@@ -137,9 +166,7 @@ static void set_revision(json_t *object, const char *key, uint64_t revision)
 
 static void set_time(json_t *object, const char *key, const Google__Protobuf__Timestamp *time)
 {
-    char text[32];
-    if (time != NULL)
-        clock_format_rfc3339(milliseconds(time), text, sizeof(text));
+    CLEANUP_FREE char *text = sandbox_time(time);
     set_text(object, key, time != NULL ? text : NULL);
 }
 
@@ -209,26 +236,16 @@ static json_t *endpoints_document(const Openshell__V1__SandboxStatus *status)
 
 static json_t *admission_document(const Openshell__V1__SandboxConfigurationAdmission *admission)
 {
-    static const char *const states[] = {"unknown", "pending", "accepted", "rejected"};
     if (admission == NULL)
         return json_null();
     json_t *entry = json_object();
-    size_t state = admission->state;
-    set_text(entry, "state", states[state < sizeof(states) / sizeof(states[0]) ? state : 0]);
+    set_text(entry, "state", sandbox_admission_word(admission->state));
     set_text(entry, "error", admission->error);
     set_number(entry, "policy_version", admission->policy_version);
     set_text(entry, "policy_hash", admission->policy_hash);
     set_revision(entry, "config_revision", admission->config_revision);
     set_revision(entry, "provider_env_revision", admission->provider_env_revision);
     return entry;
-}
-
-/* Which part of the attempt is going on, from the deadlines that are set. */
-static const char *provisioning_phase(const Openshell__V1__SandboxProvisioning *provisioning)
-{
-    if (provisioning->admission_start_time != NULL)
-        return provisioning->deadline != NULL ? "admission" : "ready";
-    return provisioning->preparation_deadline != NULL ? "preparation" : "ready";
 }
 
 static json_t *provisioning_document(const Openshell__V1__SandboxProvisioning *provisioning)
@@ -240,7 +257,7 @@ static json_t *provisioning_document(const Openshell__V1__SandboxProvisioning *p
     set_text(entry, "configuration_change_id", provisioning->configuration_change_id);
     set_time(entry, "configuration_change_time", provisioning->configuration_change_time);
     set_time(entry, "first_rejection_time", provisioning->first_rejection_time);
-    set_text(entry, "phase", provisioning_phase(provisioning));
+    set_text(entry, "phase", sandbox_provisioning_word(provisioning));
     set_time(entry, "preparation_deadline", provisioning->preparation_deadline);
     set_time(entry, "admission_start_time", provisioning->admission_start_time);
     set_time(entry, "deadline", provisioning->deadline);
@@ -296,10 +313,10 @@ void sandbox_document_add_detail(json_t *document, const Openshell__V1__Sandbox 
                                  const Openshell__Sandbox__V1__GetSandboxConfigResponse *config)
 {
     if (config != NULL) {
-        bool global =
-            config->policy_source == OPENSHELL__SANDBOX__V1__POLICY_SOURCE__POLICY_SOURCE_GLOBAL;
-        set_text(document, "policy_source", global ? "global" : "sandbox");
+        set_text(document, "policy_source", sandbox_policy_source_word(config->policy_source));
         set_number(document, "revision", config->version);
+        json_object_set_new(document, "policy",
+                            config->policy != NULL ? policy_document(config->policy) : json_null());
     }
     if (sandbox->spec != NULL)
         set_text(document, "restart_policy",

@@ -46,6 +46,15 @@ char *sandbox_created(const Openshell__V1__Sandbox *sandbox);
 /* The word for the restart policy: "never", "on-failure", "always". */
 const char *sandbox_restart_policy_word(Openshell__V1__SandboxRestartPolicy policy);
 
+/* "pending", "accepted", "rejected" or "unknown". */
+const char *sandbox_admission_word(Openshell__V1__ConfigurationAdmissionState state);
+/* "preparation", "admission" or "ready": which part of the attempt is going on. */
+const char *sandbox_provisioning_word(const Openshell__V1__SandboxProvisioning *provisioning);
+/* "sandbox" or "global". */
+const char *sandbox_policy_source_word(Openshell__Sandbox__V1__PolicySource source);
+/* RFC 3339, or "" for a time that is not set; newly allocated. */
+char *sandbox_time(const Google__Protobuf__Timestamp *time);
+
 /* A deep copy that lives in the arena. */
 Openshell__V1__Sandbox *sandbox_copy(const Openshell__V1__Sandbox *sandbox, struct arena *arena);
 
