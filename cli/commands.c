@@ -16,6 +16,7 @@
 #include "client/failure.h"
 #include "client/interrupt.h"
 #include "client/options.h"
+#include "client/pager.h"
 #include "client/report.h"
 #include "client/settings.h"
 #include "config.h"
@@ -129,7 +130,9 @@ static int run(const struct command_entry *entry, const struct command *command,
         return fail_usage(entry, &error);
     }
     if (settings.help) {
+        pager_start();
         print_help(entry, command);
+        pager_finish();
         return EXIT_SUCCESS;
     }
     if (settings.version) {

@@ -36,7 +36,12 @@ openshell_commands_SOURCES = \
 	cli/completion/zsh.c \
 	cli/completions.c \
 	cli/describe.c cli/describe.h \
+	cli/gateway/add.c \
+	cli/gateway/describe.c cli/gateway/describe.h \
+	cli/gateway/info.c \
 	cli/gateway/list.c \
+	cli/gateway/remove.c \
+	cli/gateway/select.c \
 	cli/gateway/start.c \
 	cli/gateway/status.c \
 	cli/gateway/stop.c \

@@ -1,6 +1,9 @@
 /* The front-end: finds the executable of a subcommand and becomes it, as git does. It knows the
  * list of commands and the global options, and nothing about what a command does. */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +16,40 @@
 #include "cli/command_list.h"
 #include "client/failure.h"
 #include "client/options.h"
+#include "client/pager.h"
 #include "client/settings.h"
 #include "config.h"
 
 enum { SHOWN_MAX = 256 }; /* bytes of a user's word in a message */
 
+/* Whether -o json stands somewhere in the arguments: errors are one JSON object then. */
+static bool as_json;
+
+static void print_member(const char *key, const char *value, const char *end)
+{
+    fprintf(stderr, "\"%s\":\"", key);
+    for (const char *at = value; *at != '\0'; at++)
+        fprintf(stderr, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    fprintf(stderr, "\"%s", end);
+}
+
+/* Every text of it was escaped when it was made, but for quotes and backslashes. */
+static void print_json(const struct error *error, const char *hint)
+{
+    fputc('{', stderr);
+    print_member("code", error_code_name(error->code), ",");
+    print_member("reason", error->reason, ",");
+    print_member("message", error->message, ",");
+    print_member("hint", hint != NULL ? hint : "", "}\n");
+}
+
 static int fail(const struct error *error)
 {
     const char *hint = error_get_metadata(error, "hint");
+    if (as_json) {
+        print_json(error, hint);
+        return failure_exit_code(error);
+    }
     fprintf(stderr, "openshell: %s%s%s\n", error->message, hint != NULL ? "; " : "",
             hint != NULL ? hint : "");
     return failure_exit_code(error);
@@ -43,6 +72,7 @@ static void print_global_options(void)
 
 static int print_help(void)
 {
+    pager_start();
     printf("usage: openshell [OPTIONS] GROUP VERB ...\n\n"
            "Runs untrusted programs in sandboxes.\n");
     for (const struct command_group *group = command_groups; group->name != NULL; group++) {
@@ -56,17 +86,20 @@ static int print_help(void)
     printf("  %-12s %s\n", "help", "Show help: openshell help GROUP VERB");
     print_global_options();
     printf("\nA first sandbox: openshell sandbox create --name demo --detach\n");
+    pager_finish();
     return EXIT_SUCCESS;
 }
 
 static int print_group_help(const struct command_group *group)
 {
+    pager_start();
     printf("usage: openshell %s VERB ...\n\n%s.", group->name, group->summary);
     printf(" Also as: openshell %s\n\nverbs:\n", group->alias);
     print_entries(group->name, COMMAND_MAIN);
     print_entries(group->name, COMMAND_MORE);
     print_global_options();
     printf("\nMore about a verb: openshell help %s VERB\n", group->name);
+    pager_finish();
     return EXIT_SUCCESS;
 }
 
@@ -333,11 +366,22 @@ static int dispatch(char **arguments)
     return unknown_word(NULL, word);
 }
 
+static bool reader_is_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 int main(int argc, char **argv)
 {
     static char *none[] = {NULL};
-    int code = dispatch(argc > 0 ? argv + 1 : none);
+    char **arguments = argc > 0 ? argv + 1 : none;
+    const char *output = options_peek(arguments, 'o', "output");
+    as_json = output != NULL && strcmp(output, "json") == 0;
+    int code = dispatch(arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (reader_is_gone())
+            return EXIT_SIGNALLED + SIGPIPE;
         fprintf(stderr, "openshell: cannot write to standard output: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/gateway/describe.h"
 #include "client/command.h"
 #include "client/document.h"
 #include "client/gateway.h"
@@ -12,39 +13,25 @@
 
 static const struct option options[] = {OPTION_OUTPUT, {0}};
 
-static const char *type_of(const struct gateway *gateway)
-{
-    if (gateway->auth_mode != NULL && strcmp(gateway->auth_mode, "cloudflare_jwt") == 0)
-        return "cloud";
-    return gateway->is_remote ? "remote" : "local";
-}
-
-static const char *source_of(const struct gateway *gateway)
-{
-    return gateway->source == GATEWAY_SOURCE_SYSTEM ? "system" : "user";
-}
-
-static const char *auth_of(const struct gateway *gateway)
-{
-    if (gateway->auth_mode != NULL)
-        return gateway->auth_mode;
-    return gateway->socket != NULL ? "peer" : "mtls";
-}
-
 static void print_table(const struct gateway *gateways, size_t count)
 {
-    static const char *const headings[] = {"  NAME", "ENDPOINT", "TYPE", "SOURCE",
-                                           "AUTH",   "REMOTE",   NULL};
-    struct text_table *table = text_table_new(headings);
+    static const char *const all[] = {"  NAME", "ENDPOINT", "TYPE", "SOURCE",
+                                      "AUTH",   "REMOTE",   NULL};
+    static const char *const most[] = {"  NAME", "ENDPOINT", "TYPE", "SOURCE", "AUTH", NULL};
+    bool remote = false;
+    for (size_t i = 0; i < count; i++)
+        remote |= gateways[i].remote_host != NULL;
+    struct text_table *table = text_table_new(remote ? all : most);
     for (size_t i = 0; i < count; i++) {
         CLEANUP_FREE char *name =
             memory_printf("%s %s", gateways[i].active ? "*" : " ", gateways[i].name);
         text_table_add(table, name);
         text_table_add(table, gateways[i].endpoint);
-        text_table_add(table, type_of(&gateways[i]));
-        text_table_add(table, source_of(&gateways[i]));
-        text_table_add(table, auth_of(&gateways[i]));
-        text_table_add(table, gateways[i].remote_host);
+        text_table_add(table, describe_type(&gateways[i]));
+        text_table_add(table, describe_source(&gateways[i]));
+        text_table_add(table, describe_auth(&gateways[i]));
+        if (remote)
+            text_table_add(table, gateways[i].remote_host);
     }
     text_table_print(table, stdout, terminal_table_colours());
     text_table_free(table);
@@ -57,9 +44,9 @@ static void print_document(const struct gateway *gateways, size_t count)
         json_t *entry = json_object();
         json_object_set_new(entry, "name", document_text(gateways[i].name));
         json_object_set_new(entry, "endpoint", document_text(gateways[i].endpoint));
-        json_object_set_new(entry, "type", document_text(type_of(&gateways[i])));
-        json_object_set_new(entry, "source", document_text(source_of(&gateways[i])));
-        json_object_set_new(entry, "auth", document_text(auth_of(&gateways[i])));
+        json_object_set_new(entry, "type", document_text(describe_type(&gateways[i])));
+        json_object_set_new(entry, "source", document_text(describe_source(&gateways[i])));
+        json_object_set_new(entry, "auth", document_text(describe_auth(&gateways[i])));
         json_object_set_new(entry, "active", json_boolean(gateways[i].active));
         json_object_set_new(entry, "is_remote", json_boolean(gateways[i].is_remote));
         json_object_set_new(entry, "remote_host", document_text(gateways[i].remote_host));

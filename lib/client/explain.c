@@ -52,6 +52,8 @@ static const struct entry entries[] = {
      "see which there are with: openshell gateway list"},
     {CLIENT_DOMAIN, CLIENT_REASON_CONNECTION_LOST, "{message}",
      "see whether the gateway runs with: openshell status"},
+    {CLIENT_DOMAIN, CLIENT_REASON_TRANSPORT_UNSUPPORTED, "{message}",
+     "use the one of this machine with: openshell gateway select openshell"},
     {CLIENT_DOMAIN, CLIENT_REASON_GATEWAY_NOT_RUNNING, "{message}",
      "start it with: openshell gateway start"},
 

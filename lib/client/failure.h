@@ -13,6 +13,7 @@
 #define CLIENT_REASON_TIMED_OUT "TimedOut"
 #define CLIENT_REASON_INTERRUPTED "Interrupted"
 #define CLIENT_REASON_GATEWAY_UNKNOWN "GatewayUnknown"
+#define CLIENT_REASON_GATEWAY_EXISTS "GatewayExists"
 #define CLIENT_REASON_GATEWAY_INVALID "GatewayInvalid"
 #define CLIENT_REASON_GATEWAY_NOT_RUNNING "GatewayNotRunning"
 #define CLIENT_REASON_GATEWAY_START_FAILED "GatewayStartFailed"

@@ -13,6 +13,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "client/failure.h"
+#include "client/gateway_store.h"
 #include "client/report.h"
 #include "client/settings.h"
 
@@ -30,7 +31,7 @@ struct layer {
 enum { LAYER_COUNT = 2 };
 
 /* A path component, and harmless on a terminal. */
-static bool is_valid_name(const char *name)
+bool gateway_name_valid(const char *name)
 {
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         strchr(name, '/') != NULL || strlen(name) > 255)
@@ -114,7 +115,7 @@ static char *read_active(const struct layer *layer)
         length--;
     char *name = memory_printf("%.*s", (int)length, text);
     buffer_free(&buffer);
-    if (!is_valid_name(name)) {
+    if (!gateway_name_valid(name)) {
         if (name[0] != '\0')
             report_notice("'%s' names no valid gateway and is ignored", path);
         free(name);
@@ -221,7 +222,7 @@ static bool use_local(struct gateway *gateway, bool configured, struct error *er
 static bool use_named(const struct layer *layers, const char *name, struct gateway *gateway,
                       struct error *error)
 {
-    if (!is_valid_name(name)) {
+    if (!gateway_name_valid(name)) {
         CLEANUP_FREE char *shown = text_escaped(name);
         return failure_set(error, CLIENT_REASON_GATEWAY_UNKNOWN, "'%s' cannot be a gateway's name",
                            shown);
@@ -351,7 +352,7 @@ static void list_layer(const struct layer *layer, const char *active, struct gat
     while ((entry = readdir(stream)) != NULL && *count < GATEWAYS_MAX) {
         struct gateway gateway = {0};
         struct error error = {0};
-        if (!is_valid_name(entry->d_name) || is_listed(*gateways, *count, entry->d_name))
+        if (!gateway_name_valid(entry->d_name) || is_listed(*gateways, *count, entry->d_name))
             continue;
         if (!load_from(layer, entry->d_name, &gateway, &error)) {
             if (error.code != ERROR_NOT_FOUND)
@@ -359,7 +360,7 @@ static void list_layer(const struct layer *layer, const char *active, struct gat
             error_clear(&error);
             continue;
         }
-        gateway.active = active != NULL && strcmp(active, gateway.name) == 0;
+        gateway.active = strcmp(active != NULL ? active : GATEWAY_LOCAL_NAME, gateway.name) == 0;
         *gateways = memory_resize(*gateways, (*count + 1) * sizeof(**gateways));
         (*gateways)[(*count)++] = gateway;
     }
@@ -380,4 +381,14 @@ bool gateway_list(struct gateway **ret_gateways, size_t *ret_count, struct error
     if (*ret_count > 0)
         qsort(*ret_gateways, *ret_count, sizeof(**ret_gateways), compare_names);
     return true;
+}
+
+char *gateway_store_active(void)
+{
+    struct layer layers[LAYER_COUNT];
+    if (!open_layers(layers, NULL))
+        return NULL;
+    char *active = read_active_of(layers);
+    free_layers(layers);
+    return active;
 }
