@@ -123,8 +123,81 @@ bool file_make_private_directory(const char *path, struct error *error)
     return check_private(path, error);
 }
 
-/* Removes what is below `directory` (which is closed), remembering the first failure. */
-static void remove_below(int directory, const char *path, struct error *first)
+/* Levels of a tree that is removed which are open at once. Whoever filled the tree chose its depth.
+ */
+enum { REMOVE_DEPTH_MAX = 32 };
+
+struct removal {
+    int top;             /* the directory of the whole tree */
+    const char *path;    /* its own */
+    unsigned long names; /* tried at the top */
+    bool moved;          /* something, in this pass */
+    struct error first;  /* the first failure */
+};
+
+static void note_failure(struct removal *removal, const char *path, const char *name)
+{
+    if (removal->first.code == ERROR_OK)
+        error_set_errno(&removal->first, ERROR_INTERNAL, errno, "cannot remove '%s/%s'", path,
+                        name);
+}
+
+/* Opens a directory and sees to it that its entries can be removed. */
+static int open_to_empty(int directory, const char *name)
+{
+    enum { FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+    int child = openat(directory, name, FLAGS);
+    if (child < 0 && errno == EACCES && fchmodat(directory, name, 0700, 0) == 0)
+        child = openat(directory, name, FLAGS);
+    if (child >= 0 && faccessat(child, ".", W_OK | X_OK, AT_EACCESS) != 0 &&
+        fchmod(child, 0700) != 0) {
+        close(child);
+        return -1;
+    }
+    return child;
+}
+
+/* Where a tree is too deep its lower part becomes a directory at the top, which another pass
+ * removes. The name may be taken by what was there before. */
+static bool move_to_top(struct removal *removal, int directory, const char *name)
+{
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        char fresh[48];
+        snprintf(fresh, sizeof(fresh), ".removed-%lu", ++removal->names);
+        if (renameat(directory, name, removal->top, fresh) == 0) {
+            removal->moved = true;
+            return true;
+        }
+        if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
+            return false;
+    }
+    return false;
+}
+
+static void remove_below(struct removal *removal, int directory, const char *path, unsigned depth);
+
+static void remove_entry(struct removal *removal, int directory, const char *path, const char *name,
+                         unsigned depth)
+{
+    if (unlinkat(directory, name, 0) == 0)
+        return;
+    int child = open_to_empty(directory, name);
+    if (child >= 0 && depth == REMOVE_DEPTH_MAX) {
+        close(child);
+        if (!move_to_top(removal, directory, name))
+            note_failure(removal, path, name);
+        return;
+    }
+    if (child >= 0) {
+        CLEANUP_FREE char *child_path = memory_printf("%s/%s", path, name);
+        remove_below(removal, child, child_path, depth + 1);
+    }
+    if (unlinkat(directory, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        note_failure(removal, path, name);
+}
+
+/* Removes what is below `directory`, which is closed. */
+static void remove_below(struct removal *removal, int directory, const char *path, unsigned depth)
 {
     DIR *stream = fdopendir(directory);
     if (stream == NULL) {
@@ -132,52 +205,46 @@ static void remove_below(int directory, const char *path, struct error *first)
         return;
     }
     struct dirent *entry;
-    while ((entry = readdir(stream)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (unlinkat(directory, entry->d_name, 0) == 0)
-            continue;
-        CLEANUP_FREE char *child_path = memory_printf("%s/%s", path, entry->d_name);
-        int child =
-            openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (child < 0 && errno == EACCES && fchmodat(directory, entry->d_name, 0700, 0) == 0)
-            child =
-                openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (child >= 0) {
-            if (faccessat(child, ".", W_OK | X_OK, AT_EACCESS) != 0 && fchmod(child, 0700) != 0)
-                close(child);
-            else
-                remove_below(child, child_path, first);
-        }
-        if (unlinkat(directory, entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT &&
-            first->code == ERROR_OK)
-            error_set_errno(first, ERROR_INTERNAL, errno, "cannot remove '%s'", child_path);
-    }
+    while ((entry = readdir(stream)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_entry(removal, dirfd(stream), path, entry->d_name, depth);
     closedir(stream);
+}
+
+/* Each pass that moves something to the top makes the tree less deep, so this ends. */
+static void remove_all(struct removal *removal)
+{
+    do {
+        removal->moved = false;
+        int directory = openat(removal->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (directory < 0) {
+            note_failure(removal, removal->path, ".");
+            return;
+        }
+        remove_below(removal, directory, removal->path, 0);
+    } while (removal->moved);
 }
 
 bool file_remove_tree(const char *path, struct error *error)
 {
     if (unlink(path) == 0 || errno == ENOENT)
         return true;
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (directory < 0 && errno == EACCES && chmod(path, 0700) == 0)
         directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (directory < 0)
         return errno == ENOENT ||
                error_set_errno(error, ERROR_INTERNAL, errno, "cannot remove '%s'", path);
-    if (fchmod(directory, 0700) != 0 && errno != EPERM) {
-        close(directory);
+    if (fchmod(directory, 0700) != 0 && errno != EPERM)
         return error_set_errno(error, ERROR_INTERNAL, errno, "cannot remove '%s'", path);
-    }
-    struct error first = {0};
-    remove_below(directory, path, &first);
-    if (rmdir(path) != 0 && errno != ENOENT && first.code == ERROR_OK)
-        error_set_errno(&first, ERROR_INTERNAL, errno, "cannot remove '%s'", path);
-    bool removed = first.code == ERROR_OK;
+    struct removal removal = {.top = directory, .path = path};
+    remove_all(&removal);
+    if (rmdir(path) != 0 && errno != ENOENT && removal.first.code == ERROR_OK)
+        error_set_errno(&removal.first, ERROR_INTERNAL, errno, "cannot remove '%s'", path);
+    bool removed = removal.first.code == ERROR_OK;
     if (!removed)
-        error_copy(error, &first);
-    error_clear(&first);
+        error_copy(error, &removal.first);
+    error_clear(&removal.first);
     return removed;
 }
 

@@ -24,7 +24,8 @@ bool file_write_all(int descriptor, const void *data, size_t length, struct erro
 bool file_make_private_directory(const char *path, struct error *error);
 
 /* Removes a tree without following links. Absent is fine. Files that cannot be removed are an
- * error naming the first of them, after everything else was removed. */
+ * error naming the first of them, after everything else was removed. However deep the tree is, this
+ * needs few descriptors and little memory. */
 bool file_remove_tree(const char *path, struct error *error);
 
 /* Connects to, or binds and listens on, a Unix socket; a path over 107 bytes goes through

@@ -18,8 +18,10 @@ libbase_a_SOURCES = \
 	lib/base/uuid.c lib/base/uuid.h
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_log tests/unit/test_reactor
-TESTS += tests/unit/test_log tests/unit/test_reactor
+check_PROGRAMS += tests/unit/test_file tests/unit/test_log tests/unit/test_reactor
+TESTS += tests/unit/test_file tests/unit/test_log tests/unit/test_reactor
+tests_unit_test_file_SOURCES = tests/unit/test_file.c
+tests_unit_test_file_LDADD = libbase.a $(PROTOBUF_C_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
 tests_unit_test_log_SOURCES = tests/unit/test_log.c
 tests_unit_test_log_LDADD = libbase.a $(PROTOBUF_C_STATIC) $(UV_STATIC) $(CMOCKA_LIBS)
 tests_unit_test_reactor_SOURCES = tests/unit/test_reactor.c
