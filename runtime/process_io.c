@@ -63,15 +63,34 @@ static void close_input(struct process_io *io)
 
 /* ---- output ---- */
 
+static size_t pending_bytes(int descriptor)
+{
+    int count = 0;
+    return descriptor >= 0 && ioctl(descriptor, FIONREAD, &count) == 0 && count > 0 ? (size_t)count
+                                                                                    : 0;
+}
+
+/* Whether there is something left to read of what the process left. The workload can read from its
+ * pipe as well, so what is no longer there is not waited for. */
+static bool is_owed(struct outlet *outlet)
+{
+    if (outlet->owed > 0) {
+        size_t pending = pending_bytes(outlet->descriptor);
+        if (outlet->owed > pending)
+            outlet->owed = pending;
+    }
+    return outlet->owed > 0;
+}
+
 /* Whether reading is over: at the end of both files; or when what the process left was read and it
  * was quiet, or noisy for too long (decision P5). */
-static bool drain_over(const struct process_io *io, bool *ret_held)
+static bool drain_over(struct process_io *io, bool *ret_held)
 {
     *ret_held = io->output.descriptor >= 0 || io->error.descriptor >= 0;
     if (!*ret_held)
         return true;
     int64_t now = clock_monotonic_milliseconds();
-    return !io->paused && io->output.owed == 0 && io->error.owed == 0 &&
+    return !io->paused && !is_owed(&io->output) && !is_owed(&io->error) &&
            (now - io->last_byte_at >= PROCESS_IO_QUIET_MILLISECONDS || now >= io->drain_until);
 }
 
@@ -161,13 +180,6 @@ void process_io_resume(struct process_io *io)
 static void on_quiet(void *argument)
 {
     finish_drain(argument);
-}
-
-static size_t pending_bytes(int descriptor)
-{
-    int count = 0;
-    return descriptor >= 0 && ioctl(descriptor, FIONREAD, &count) == 0 && count > 0 ? (size_t)count
-                                                                                    : 0;
 }
 
 void process_io_exited(struct process_io *io, unsigned drain_milliseconds)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -190,6 +191,27 @@ static void test_a_slow_taker_loses_nothing(void **state)
     assert_true(pump->largest <= PROCESS_IO_CHUNK);
 }
 
+/* The workload can open its own pipe for reading. */
+static void test_what_another_reader_took_is_not_waited_for(void **state)
+{
+    struct pump *pump = *state;
+    char path[32], block[4096] = "", taken[8192];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", pump->output);
+    int thief = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(thief >= 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(write(pump->output, block, sizeof(block)), sizeof(block));
+    process_io_exited(pump->io, PROCESS_IO_DRAIN_MILLISECONDS); /* paused: 16 KiB are owed */
+    while (read(thief, taken, sizeof(taken)) > 0)
+        ;
+    process_io_resume(pump->io);
+    run(pump, 10 * PROCESS_IO_QUIET_MILLISECONDS, &pump->drained);
+    assert_true(pump->drained);
+    assert_true(pump->held);
+    assert_int_equal(pump->taken.length, 0);
+    close(thief);
+}
+
 static void make_noise(void *argument)
 {
     struct pump *pump = argument;
@@ -273,10 +295,15 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_nothing_is_read_before_it_is_wanted), TEST(test_both_ends_of_file_end_it_at_once),
-        TEST(test_output_that_somebody_holds),          TEST(test_a_slow_taker_loses_nothing),
-        TEST(test_noise_without_end_is_left),           TEST(test_input_waits_for_the_process),
-        TEST(test_input_that_fits_is_taken_at_once),    TEST(test_a_closed_input_swallows),
+        TEST(test_nothing_is_read_before_it_is_wanted),
+        TEST(test_both_ends_of_file_end_it_at_once),
+        TEST(test_output_that_somebody_holds),
+        TEST(test_a_slow_taker_loses_nothing),
+        TEST(test_what_another_reader_took_is_not_waited_for),
+        TEST(test_noise_without_end_is_left),
+        TEST(test_input_waits_for_the_process),
+        TEST(test_input_that_fits_is_taken_at_once),
+        TEST(test_a_closed_input_swallows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
