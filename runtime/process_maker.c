@@ -303,9 +303,13 @@ static void reap(struct process_maker *maker)
 /* Only a session whose reaper was killed leaves orphans here (decision P8). */
 static void kill_orphans(struct process_maker *maker)
 {
-    if (maker->orphans)
-        maker->orphans =
-            process_tree_kill(maker->proc, getpid(), maker->reapers, maker->reaper_count);
+    if (!maker->orphans)
+        return;
+    enum process_tree_result result =
+        process_tree_kill(maker->proc, getpid(), maker->reapers, maker->reaper_count);
+    if (result == PROCESS_TREE_BLIND)
+        end_sandbox(); /* nothing else would end them */
+    maker->orphans = result == PROCESS_TREE_KILLED;
 }
 
 static _Noreturn void serve(struct process_maker *maker)

@@ -1,6 +1,7 @@
 #include "runtime/process_tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct entry {
 struct table {
     struct entry *entries;
     size_t count;
+    bool blind;
 };
 
 /* Reads the parent and the state out of /proc/PID/stat. The name in it may hold anything. */
@@ -61,12 +63,17 @@ static struct table read_table(int proc)
     size_t capacity = 0;
     int directory = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = directory >= 0 ? fdopendir(directory) : NULL;
+    table.blind = stream == NULL;
     struct dirent *item;
     while (stream != NULL && (item = readdir(stream)) != NULL) {
         struct entry entry;
-        if (item->d_name[0] < '1' || item->d_name[0] > '9' || strlen(item->d_name) > 10 ||
-            !read_entry(proc, item->d_name, &entry))
+        if (item->d_name[0] < '1' || item->d_name[0] > '9' || strlen(item->d_name) > 10)
             continue;
+        errno = 0;
+        if (!read_entry(proc, item->d_name, &entry)) {
+            table.blind |= errno == EMFILE;
+            continue;
+        }
         if (table.count == capacity) {
             capacity = capacity != 0 ? capacity * 2 : 64;
             table.entries = memory_resize(table.entries, capacity * sizeof(entry));
@@ -120,7 +127,8 @@ struct process_tree process_tree_list(int proc, pid_t ancestor, const pid_t *spa
 {
     struct table table = read_table(proc);
     mark(&table, ancestor, spared, spared_count);
-    struct process_tree tree = {.processes = memory_new(sizeof(pid_t) * (table.count + 1))};
+    struct process_tree tree = {.processes = memory_new(sizeof(pid_t) * (table.count + 1)),
+                                .blind = table.blind};
     for (size_t i = 0; i < table.count; i++)
         if (table.entries[i].wanted && !table.entries[i].zombie)
             tree.processes[tree.count++] = table.entries[i].process;
@@ -140,7 +148,8 @@ void process_tree_signal(const struct process_tree *tree, int number)
         kill(tree->processes[i], number);
 }
 
-bool process_tree_kill(int proc, pid_t ancestor, const pid_t *spared, size_t spared_count)
+enum process_tree_result process_tree_kill(int proc, pid_t ancestor, const pid_t *spared,
+                                           size_t spared_count)
 {
     struct process_tree stopped = {0};
     for (int pass = 0; pass < STOP_PASSES; pass++) {
@@ -155,7 +164,9 @@ bool process_tree_kill(int proc, pid_t ancestor, const pid_t *spared, size_t spa
         process_tree_signal(&stopped, SIGSTOP);
     }
     process_tree_signal(&stopped, SIGKILL);
-    bool any = stopped.count > 0;
+    enum process_tree_result result = stopped.blind       ? PROCESS_TREE_BLIND
+                                      : stopped.count > 0 ? PROCESS_TREE_KILLED
+                                                          : PROCESS_TREE_EMPTY;
     process_tree_free(&stopped);
-    return any;
+    return result;
 }

@@ -9,6 +9,15 @@
 struct process_tree {
     pid_t *processes; /* owned */
     size_t count;
+    bool blind; /* there may be more, which could not be looked at */
+};
+
+enum process_tree_result {
+    PROCESS_TREE_EMPTY, /* nothing was left to kill */
+    PROCESS_TREE_KILLED,
+    /* This process may open no files any more. A workload of the same user can see to that with
+     * prlimit. */
+    PROCESS_TREE_BLIND,
 };
 
 /* Lists what descends from `ancestor`, without itself and without `spared` (their descendants
@@ -23,7 +32,8 @@ void process_tree_free(struct process_tree *tree);
 void process_tree_signal(const struct process_tree *tree, int number);
 
 /* Kills all that descends from `ancestor`: everything is stopped first, until a listing finds
- * nothing new, so that nothing forks away. Returns false when nothing was left to kill. */
-bool process_tree_kill(int proc, pid_t ancestor, const pid_t *spared, size_t spared_count);
+ * nothing new, so that nothing forks away. */
+enum process_tree_result process_tree_kill(int proc, pid_t ancestor, const pid_t *spared,
+                                           size_t spared_count);
 
 #endif

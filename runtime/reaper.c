@@ -192,7 +192,8 @@ static void kill_if_due(struct reaper *reaper)
 {
     if (reaper->kill_time < 0 || clock_monotonic_milliseconds() < reaper->kill_time)
         return;
-    process_tree_kill(reaper->proc, getpid(), NULL, 0);
+    if (process_tree_kill(reaper->proc, getpid(), NULL, 0) == PROCESS_TREE_BLIND)
+        _exit(1); /* the process-maker kills what is left */
     reaper->kill_time = clock_monotonic_milliseconds() + KILL_ROUND_MILLISECONDS;
 }
 

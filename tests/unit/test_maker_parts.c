@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -404,14 +405,24 @@ static void test_tree(void **state)
     assert_int_equal(3, tree.count);
     process_tree_free(&tree);
 
-    assert_true(process_tree_kill(proc, getpid(), &spared, 1));
+    /* Without descriptors nothing is seen, and that is no answer. */
+    struct rlimit before;
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
+    struct rlimit none = {0, before.rlim_max};
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &none));
+    enum process_tree_result blind = process_tree_kill(proc, getpid(), NULL, 0);
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+    assert_int_equal(PROCESS_TREE_BLIND, blind);
+    assert_int_equal(0, kill(spared, 0));
+
+    assert_int_equal(PROCESS_TREE_KILLED, process_tree_kill(proc, getpid(), &spared, 1));
     int status;
     assert_int_equal(top, waitpid(top, &status, 0));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(0, kill(spared, 0));
     process_tree_kill(proc, getpid(), NULL, 0);
     assert_int_equal(spared, waitpid(spared, &status, 0));
-    assert_false(process_tree_kill(proc, getpid(), NULL, 0));
+    assert_int_equal(PROCESS_TREE_EMPTY, process_tree_kill(proc, getpid(), NULL, 0));
 }
 
 int main(void)
