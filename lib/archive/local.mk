@@ -1,0 +1,32 @@
+# Build rules of lib/archive/: file copies and images of roots, as streams in tar format.
+#
+# Needs libbase.a after it, and of libarchive the tar format alone:
+#   ARCHIVE_LIBS       for copies (transfer.h, destination.h); 140 KB, nothing else is drawn in
+#   ARCHIVE_ROOT_LIBS  for images of roots too (root.h): gzip, zstd, JSON, SHA-256
+noinst_LIBRARIES += libtransfer.a
+libtransfer_a_CFLAGS = $(AM_CFLAGS) $(ARCHIVE_CFLAGS)
+libtransfer_a_SOURCES = \
+	lib/archive/beneath.c lib/archive/beneath.h \
+	lib/archive/blocks.c lib/archive/blocks.h \
+	lib/archive/destination.c lib/archive/destination.h \
+	lib/archive/link_table.c lib/archive/link_table.h \
+	lib/archive/locale.c lib/archive/locale.h \
+	lib/archive/merge.c lib/archive/merge.h \
+	lib/archive/name.c lib/archive/name.h \
+	lib/archive/place.c \
+	lib/archive/reader.c lib/archive/reader.h \
+	lib/archive/receive.c \
+	lib/archive/remove.c lib/archive/remove.h \
+	lib/archive/send.c \
+	lib/archive/sender.c lib/archive/sender.h \
+	lib/archive/sender_file.c lib/archive/sender_file.h \
+	lib/archive/spool.c lib/archive/spool.h \
+	lib/archive/staging.c lib/archive/staging.h \
+	lib/archive/stream.c lib/archive/stream.h \
+	lib/archive/summary.c lib/archive/summary.h \
+	lib/archive/transfer.h \
+	lib/archive/tree.c lib/archive/tree.h \
+	lib/archive/unpack.c lib/archive/unpack.h
+
+ARCHIVE_LIBS = libtransfer.a libbase.a -l:libarchive.a
+ARCHIVE_ROOT_LIBS = $(ARCHIVE_LIBS) -l:libz.a -l:libzstd.a $(JANSSON_STATIC) -l:libcrypto.a
