@@ -30,3 +30,21 @@ libtransfer_a_SOURCES = \
 
 ARCHIVE_LIBS = libtransfer.a libbase.a -l:libarchive.a
 ARCHIVE_ROOT_LIBS = $(ARCHIVE_LIBS) -l:libz.a -l:libzstd.a $(JANSSON_STATIC) -l:libcrypto.a
+
+if HAVE_CMOCKA
+archive_tests = \
+	tests/unit/test_archive_copy \
+	tests/unit/test_archive_hostile
+check_PROGRAMS += $(archive_tests)
+TESTS += $(archive_tests)
+archive_fixture = \
+	tests/archive/place.c tests/archive/place.h \
+	tests/archive/tar_maker.c tests/archive/tar_maker.h
+archive_ldadd = $(ARCHIVE_LIBS) -lpthread $(CMOCKA_LIBS)
+tests_unit_test_archive_copy_SOURCES = tests/unit/test_archive_copy.c $(archive_fixture)
+tests_unit_test_archive_copy_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_archive_copy_LDADD = $(archive_ldadd)
+tests_unit_test_archive_hostile_SOURCES = tests/unit/test_archive_hostile.c $(archive_fixture)
+tests_unit_test_archive_hostile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_archive_hostile_LDADD = $(archive_ldadd)
+endif

@@ -68,12 +68,13 @@ static bool accept_single(struct receiver *receiver, struct reader_entry *entry)
 {
     bool fits =
         entry->type == READER_FILE || (entry->type == READER_LINK && receiver->place.output < 0);
-    if (receiver->arrived || !fits) {
+    bool first = !receiver->arrived;
+    receiver->arrived = true; /* whatever it is: a later one does not take its place */
+    if (!first || !fits) {
         archive_summary_add(receiver->summary, ARCHIVE_ISSUE_REFUSED, entry->raw_name,
-                            receiver->arrived ? "only one file was expected" : "is no file");
+                            first ? "is no file" : "only one file was expected");
         return false;
     }
-    receiver->arrived = true;
     if (receiver->place.output < 0) {
         const char *reason = archive_name_parse(receiver->place.final_name, &entry->name);
         if (reason == NULL && entry->name.depth != 1)
