@@ -81,7 +81,7 @@ void sender_close(struct sender *sender)
 {
     if (sender->writer != NULL) {
         /* An archive that did not get its end must not get it from the clean-up. */
-        archive_write_fail(sender->writer);
+        sender->output.failed = true;
         archive_write_free(sender->writer);
     }
     archive_entry_free(sender->entry);

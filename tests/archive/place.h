@@ -8,7 +8,8 @@
 
 #include "archive/transfer.h"
 
-/* Makes a new directory below $TMPDIR or /tmp and goes into it; leaves and removes it. */
+/* Makes a new directory below $TMPDIR, or /dev/shm, or /tmp, and goes into it; leaves and removes
+ * it. */
 int place_set_up(void **state);
 int place_tear_down(void **state);
 

