@@ -40,6 +40,7 @@ tests_archive_copytool_LDADD = $(ARCHIVE_LIBS)
 if HAVE_CMOCKA
 archive_tests = \
 	tests/unit/test_archive_copy \
+	tests/unit/test_archive_destination \
 	tests/unit/test_archive_hostile
 check_PROGRAMS += $(archive_tests)
 TESTS += $(archive_tests)
@@ -50,6 +51,9 @@ archive_ldadd = $(ARCHIVE_LIBS) -lpthread $(CMOCKA_LIBS)
 tests_unit_test_archive_copy_SOURCES = tests/unit/test_archive_copy.c $(archive_fixture)
 tests_unit_test_archive_copy_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_archive_copy_LDADD = $(archive_ldadd)
+tests_unit_test_archive_destination_SOURCES = tests/unit/test_archive_destination.c $(archive_fixture)
+tests_unit_test_archive_destination_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_archive_destination_LDADD = $(archive_ldadd)
 tests_unit_test_archive_hostile_SOURCES = tests/unit/test_archive_hostile.c $(archive_fixture)
 tests_unit_test_archive_hostile_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_archive_hostile_LDADD = $(archive_ldadd)
