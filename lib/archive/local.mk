@@ -37,6 +37,13 @@ check_PROGRAMS += tests/archive/copytool
 tests_archive_copytool_SOURCES = tests/archive/copytool.c
 tests_archive_copytool_LDADD = $(ARCHIVE_LIBS)
 
+# Archives of the fuzzer's own with fixed mutations; the source says how to fuzz for real.
+check_PROGRAMS += tests/fuzz/fuzz_archive
+TESTS += tests/fuzz/fuzz_archive
+tests_fuzz_fuzz_archive_SOURCES = tests/fuzz/fuzz_archive.c tests/archive/tar_maker.c tests/archive/tar_maker.h
+tests_fuzz_fuzz_archive_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_MAIN
+tests_fuzz_fuzz_archive_LDADD = $(ARCHIVE_LIBS)
+
 if HAVE_CMOCKA
 archive_tests = \
 	tests/unit/test_archive_copy \
