@@ -48,15 +48,18 @@ openshell_commands_SOURCES = \
 	cli/logs.c \
 	cli/sandbox/create.c \
 	cli/sandbox/delete.c \
+	cli/sandbox/download.c \
 	cli/sandbox/exec.c \
 	cli/sandbox/get.c \
 	cli/sandbox/list.c \
 	cli/sandbox/start.c \
 	cli/sandbox/stop.c \
+	cli/sandbox/upload.c \
 	cli/status.c \
 	cli/whoami.c
 nodist_openshell_commands_SOURCES = \
 	cli/command_list.c cli/command_table.c cli/completion/scripts.c
-openshell_commands_LDADD = libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC)
+openshell_commands_LDADD = \
+	libconnection.a libclient.a $(RPC_LIBS) $(JANSSON_STATIC) $(ARCHIVE_LIBS)
 $(openshell_commands_OBJECTS): | proto/tables.stamp
 endif

@@ -12,7 +12,7 @@ openshell_daemons_SOURCES = \
 openshell_daemons_LDFLAGS = $(AM_LDFLAGS) -static
 openshell_daemons_LDADD = \
 	libgateway.a libsupervisor.a libservice.a libruntime.a $(GATEWAY_CORE_LIBS) libboundary.a \
-	$(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC)
+	$(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC) libtransfer.a libbase.a $(ARCHIVE_STATIC)
 $(openshell_daemons_OBJECTS): | proto/tables.stamp
 endif
 

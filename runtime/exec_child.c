@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "runtime/copy_helper.h"
 #include "runtime/descriptors.h"
 #include "runtime/landlock.h"
 #include "runtime/limits.h"
@@ -309,6 +310,11 @@ _Noreturn void exec_child_run(const struct controls *controls, int channel, int 
         !enter_workdir(&controls->identity, program.workdir, &error))
         fail(channel, EXIT_NOT_EXECUTABLE, &error);
     reset_signals();
+    if (program.header.helper != COPY_NONE) {
+        close(channel); /* it runs from here on, as after execve */
+        _exit(copy_helper_run(program.header.helper, program.arguments,
+                              program.header.argument_count));
+    }
     if (program.header.login_shell || program.header.argument_count == 0)
         run_in_login_shell(&program, channel);
     run_directly(&program, channel);

@@ -19,7 +19,7 @@ struct controls {
 /* Does not return. `channel` is the child's end of the socket pair to its reaper:
  *   reaper to child  MESSAGE_START, MESSAGE_MEASURE
  *   child to reaper  MESSAGE_START_FAILED, MESSAGE_MEASURED; end of file means that execve
- *                    succeeded
+ *                    succeeded, or that a copy helper runs
  * `session` is the session's socket, over which the child itself says MESSAGE_PREPARED, so that the
  * kernel vouches for who it is; it is closed then. */
 _Noreturn void exec_child_run(const struct controls *controls, int channel, int session);

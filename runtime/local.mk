@@ -3,6 +3,7 @@
 noinst_LIBRARIES += libruntime.a
 libruntime_a_SOURCES = \
 	runtime/copied_root.c runtime/copied_root.h \
+	runtime/copy_helper.c runtime/copy_helper.h \
 	runtime/descriptors.c runtime/descriptors.h \
 	runtime/etc_skeleton.c runtime/etc_skeleton.h \
 	runtime/evidence.c \

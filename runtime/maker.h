@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/reactor.h"
+#include "runtime/copy_helper.h"
 
 /* What a sandbox is made of: known before any policy. Not secret. Strings belong to the caller and
  * are copied by maker_spawn. */
@@ -126,7 +127,8 @@ struct maker_session_spec {
     const char *workdir; /* "": /sandbox, or the root's home */
     bool terminal;
     unsigned columns, rows;
-    bool login_shell; /* decision P3 */
+    bool login_shell;        /* decision P3 */
+    enum copy_helper helper; /* runs in place of a program, and reads its argument from argv */
 };
 
 /* Starts an exec. Input, output and error are pipes (or one terminal) whose other ends the caller

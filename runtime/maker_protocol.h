@@ -161,6 +161,7 @@ struct spec_header {
     uint16_t columns, rows;
     bool terminal;
     bool login_shell;
-}; /* strings: workdir, arguments, environment */
+    uint8_t helper; /* enum copy_helper */
+};                  /* strings: workdir, arguments, environment */
 
 #endif

@@ -302,6 +302,7 @@ static int make_spec(const struct maker_session_spec *spec, struct error *error)
         .rows = (uint16_t)(spec->rows > UINT16_MAX ? UINT16_MAX : spec->rows),
         .terminal = spec->terminal,
         .login_shell = spec->login_shell,
+        .helper = (uint8_t)spec->helper,
     };
     const char *workdir = spec->workdir != NULL ? spec->workdir : "";
     const struct blob_string_list lists[] = {

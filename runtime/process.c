@@ -267,6 +267,7 @@ static struct process *start_exec(struct service *service,
         .columns = exec->columns,
         .rows = exec->rows,
         .login_shell = exec->login_shell,
+        .helper = exec->helper,
     };
     struct maker_session_spec spec;
     if (!process_spec_make(&request, arena, &spec, error) || !exec_admitted(service, exec, error))

@@ -54,6 +54,10 @@ static bool check(const struct process_request *request, const struct maker_sess
                                "the name of an environment variable is not an identifier");
     if (request->workdir[0] != '\0' && request->workdir[0] != '/')
         return failure_set(error, FAILURE_INVALID, "the working directory is not absolute");
+    if (request->helper > COPY_SEND)
+        return failure_set(error, FAILURE_INVALID, "%u is no helper", request->helper);
+    if (request->helper != COPY_NONE && (request->terminal || spec->argc == 0))
+        return failure_set(error, FAILURE_INVALID, "a copy has no terminal, and it has a path");
     if (request->columns > PROCESS_SPEC_TERMINAL_LIMIT ||
         request->rows > PROCESS_SPEC_TERMINAL_LIMIT)
         return failure_set(error, FAILURE_INVALID, "the terminal is larger than %d by %d",
@@ -79,6 +83,7 @@ bool process_spec_make(const struct process_request *request, struct arena *aren
         .columns = request->columns,
         .rows = request->rows,
         .login_shell = request->login_shell,
+        .helper = (enum copy_helper)request->helper,
     };
     if (!check(request, &spec, error))
         return false;

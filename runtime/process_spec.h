@@ -27,6 +27,7 @@ struct process_request {
     unsigned columns;
     unsigned rows;
     bool login_shell;
+    unsigned helper; /* enum copy_helper; any other number is refused */
 };
 
 /* Copies into `arena`. A failure of kind Invalid names what is wrong: a NUL in a value, an empty

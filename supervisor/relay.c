@@ -401,6 +401,7 @@ static bool send_exec(struct relay *relay, const session_start *start)
     exec.login_shell = !start->no_login_shell;
     exec.timeout = start->timeout;
     exec.keep_running = start->keep_running;
+    exec.helper = (uint32_t)start->helper;
     exec.stdin = start->stdin;
     exec.stdin_complete = start->stdin_complete;
     exchange_frame frame = EXCHANGE_FRAME_INIT;
@@ -472,8 +473,6 @@ static bool target_known(const Openshell__V1__RelayOpen *open, struct error *err
         return error_set(error, ERROR_UNIMPLEMENTED,
                          "this supervisor relays exec and attach sessions only");
     const session_start *start = open->session->start;
-    if (start->helper != OPENSHELL__EXT__V1__EXEC_HELPER__EXEC_HELPER_UNSPECIFIED)
-        return error_set(error, ERROR_UNIMPLEMENTED, "this supervisor has no copy helper yet");
     if (start->kind != OPENSHELL__EXT__V1__SESSION_START__KIND__KIND_EXEC &&
         start->kind != OPENSHELL__EXT__V1__SESSION_START__KIND__KIND_ATTACH_MAIN)
         return error_set(error, ERROR_INVALID_ARGUMENT, "the session's kind is not known");

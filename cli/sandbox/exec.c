@@ -1,30 +1,16 @@
-/* openshell sandbox exec: runs a program in a sandbox, with this process's input and output.
- *
- * It ends when the remote program has ended, whatever standard input does meanwhile. Input is read
- * only when the piece before was taken, and a message only when the output before was written, so
- * that a slow side slows the other down. */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* openshell sandbox exec: runs a program in a sandbox, with this process's input and output. */
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "client/command.h"
 #include "client/connection.h"
+#include "client/exec_session.h"
 #include "client/failure.h"
-#include "client/interrupt.h"
 #include "client/last_sandbox.h"
 #include "client/pairs.h"
 #include "client/settings.h"
-#include "client/streams.h"
-#include "proto/method_table.h"
-#include "proto/openshell.pb-c.h"
 
 enum terminal_choice { TERMINAL_AUTO, TERMINAL_YES, TERMINAL_NO };
-
-enum { EXIT_CODE_UNKNOWN = 255 }; /* for a code that does not fit into an exit status */
 
 static struct {
     const char *name;
@@ -88,142 +74,7 @@ static const struct option options[] = {
     {0},
 };
 
-struct session {
-    struct connection *connection;
-    struct rpc_call *call;
-    struct input_stream *input;
-    struct output_stream *output;
-    struct output_stream *errors;
-    bool errors_lost;  /* standard error cannot be written to: the rest of it is dropped */
-    bool writing;      /* a piece of output is not written yet */
-    int output_failed; /* errno of standard output, or 0 */
-    bool exited;
-    int exit_code;
-    bool done;
-    struct error status;
-};
-
-/* ---- input ---- */
-
-static void send_input(struct session *session, Openshell__V1__ExecSandboxInput *input)
-{
-    if (!session->done && !rpc_call_send(session->call, &input->base))
-        input_stream_stop(session->input);
-}
-
-static void on_input(const void *data, size_t length, void *user)
-{
-    Openshell__V1__ExecSandboxInput input = OPENSHELL__V1__EXEC_SANDBOX_INPUT__INIT;
-    input.payload_case = OPENSHELL__V1__EXEC_SANDBOX_INPUT__PAYLOAD_STDIN;
-    input.stdin = (ProtobufCBinaryData){.data = (uint8_t *)data, .len = length};
-    send_input(user, &input);
-}
-
-/* Decision W4: our gateway is told that the input ended, so that a client that died is never taken
- * for one that finished. */
-static void on_input_end(void *user)
-{
-    struct session *session = user;
-    input_stream_stop(session->input);
-    if (session->done)
-        return;
-    if (!session->connection->ours) {
-        rpc_call_half_close(session->call);
-        return;
-    }
-    Openshell__V1__ExecSandboxInput input = OPENSHELL__V1__EXEC_SANDBOX_INPUT__INIT;
-    input.payload_case = OPENSHELL__V1__EXEC_SANDBOX_INPUT__PAYLOAD_STDIN_EOF;
-    input.stdin_eof = true;
-    send_input(session, &input);
-}
-
-static void on_sent(struct rpc_call *call, void *user)
-{
-    (void)call;
-    struct session *session = user;
-    input_stream_next(session->input);
-}
-
-/* ---- output ---- */
-
-static void on_written(void *user)
-{
-    struct session *session = user;
-    session->writing = false;
-    if (!session->done)
-        rpc_call_read(session->call);
-}
-
-/* Nobody takes the output any more: the program is ended, as it would be by SIGPIPE at home. */
-static void on_output_failed(int reason, void *user)
-{
-    struct session *session = user;
-    session->writing = false;
-    session->output_failed = reason;
-    if (!session->done)
-        rpc_call_cancel(session->call);
-}
-
-static void on_errors_failed(int reason, void *user)
-{
-    (void)reason;
-    struct session *session = user;
-    session->errors_lost = true;
-    on_written(session);
-}
-
-static void take_output(struct session *session, bool to_errors, const ProtobufCBinaryData *data)
-{
-    if (session->output_failed != 0)
-        return;
-    if (to_errors && session->errors_lost) {
-        rpc_call_read(session->call);
-        return;
-    }
-    session->writing = true;
-    if (output_stream_write(to_errors ? session->errors : session->output, data->data, data->len))
-        on_written(session);
-}
-
-static void on_message(struct rpc_call *call, const ProtobufCMessage *message, void *user)
-{
-    struct session *session = user;
-    const Openshell__V1__ExecSandboxEvent *event = (const Openshell__V1__ExecSandboxEvent *)message;
-    switch (event->payload_case) {
-    case OPENSHELL__V1__EXEC_SANDBOX_EVENT__PAYLOAD_STDOUT:
-        take_output(session, false, &event->stdout->data);
-        return;
-    case OPENSHELL__V1__EXEC_SANDBOX_EVENT__PAYLOAD_STDERR:
-        take_output(session, true, &event->stderr->data);
-        return;
-    case OPENSHELL__V1__EXEC_SANDBOX_EVENT__PAYLOAD_EXIT:
-        session->exited = true;
-        session->exit_code = event->exit->exit_code;
-        input_stream_stop(session->input);
-        break;
-    default:
-        break;
-    }
-    rpc_call_read(call);
-}
-
-static void on_done(struct rpc_call *call, const struct error *status, void *user)
-{
-    (void)call;
-    struct session *session = user;
-    session->done = true;
-    input_stream_stop(session->input);
-    error_copy(&session->status, status);
-}
-
 /* ---- the start ---- */
-
-static void on_interrupt(void *argument)
-{
-    struct session *session = argument;
-    if (session->call != NULL && !session->done)
-        rpc_call_cancel(session->call);
-}
 
 /* Only where it is asked for: a terminal that is not in raw mode would echo everything twice. */
 static bool wants_terminal(void)
@@ -282,65 +133,6 @@ static bool fill_start(Openshell__V1__ExecSandboxRequest *start, Google__Protobu
     return set_environment(start, arena, error);
 }
 
-static bool open_streams(struct session *session, struct error *error)
-{
-    struct reactor *reactor = session->connection->reactor;
-    const struct input_events input = {
-        .on_data = on_input, .on_end = on_input_end, .user = session};
-    const struct output_events output = {
-        .on_written = on_written, .on_failed = on_output_failed, .user = session};
-    const struct output_events errors = {
-        .on_written = on_written, .on_failed = on_errors_failed, .user = session};
-    session->input = input_stream_new(reactor, STDIN_FILENO, &input, error);
-    session->output = output_stream_new(reactor, STDOUT_FILENO, &output, error);
-    session->errors = output_stream_new(reactor, STDERR_FILENO, &errors, error);
-    return session->input != NULL && session->output != NULL && session->errors != NULL;
-}
-
-static void run_session(struct session *session, Openshell__V1__ExecSandboxRequest *start)
-{
-    static const struct rpc_call_events events = {
-        .on_message = on_message, .on_sent = on_sent, .on_done = on_done};
-    Openshell__V1__ExecSandboxInput input = OPENSHELL__V1__EXEC_SANDBOX_INPUT__INIT;
-    input.payload_case = OPENSHELL__V1__EXEC_SANDBOX_INPUT__PAYLOAD_START;
-    input.start = start;
-    session->call =
-        rpc_call_start(session->connection->channel,
-                       &rpc_openshell_v1_OpenShell_ExecSandboxInteractive, NULL, &events, session);
-    rpc_call_send(session->call, &input.base);
-    rpc_call_read(session->call);
-    while (!session->done || (session->writing && interrupt_number() == 0))
-        reactor_run_once(session->connection->reactor);
-}
-
-/* The remote program's exit code, or why there is none. */
-static int result_of(struct session *session, const char *sandbox, struct error *error)
-{
-    if (interrupt_number() != 0)
-        return EXIT_SIGNALLED + interrupt_number();
-    if (session->output_failed == EPIPE)
-        return EXIT_SIGNALLED + SIGPIPE;
-    if (session->output_failed != 0) {
-        failure_set(error, CLIENT_REASON_OUTPUT_FAILED, "cannot write to standard output: %s",
-                    strerror(session->output_failed));
-        return -1;
-    }
-    /* A status that says that something went wrong is not covered up by a code of 0. */
-    bool failed = session->status.code != ERROR_OK;
-    if (session->exited && (!failed || session->exit_code != 0))
-        return session->exit_code >= 0 && session->exit_code < 256 ? session->exit_code
-                                                                   : EXIT_CODE_UNKNOWN;
-    if (failed) {
-        error_copy(error, &session->status);
-        connection_check(session->connection, error);
-        failure_about(error, sandbox);
-        return -1;
-    }
-    failure_set(error, CLIENT_REASON_EXIT_UNKNOWN,
-                "the gateway ended the call without saying how the program ended");
-    return -1;
-}
-
 static int run(const struct invocation *invocation, struct error *error)
 {
     const char *word = invocation->word_count > 0 ? invocation->words[0] : NULL;
@@ -353,7 +145,8 @@ static int run(const struct invocation *invocation, struct error *error)
         return -1;
     }
     struct connection connection;
-    struct session session = {.connection = &connection};
+    struct exec_session session = {.input_descriptor = STDIN_FILENO,
+                                   .output_descriptor = STDOUT_FILENO};
     Openshell__V1__ExecSandboxRequest start;
     Google__Protobuf__Duration limit;
     struct arena *arena = arena_new(0);
@@ -363,15 +156,14 @@ static int run(const struct invocation *invocation, struct error *error)
         return -1;
     start.sandbox =
         last_sandbox_or(word != NULL ? word : given.name, connection.gateway.name, error);
-    if (start.sandbox == NULL || !open_streams(&session, error) ||
-        !interrupt_start(connection.reactor, on_interrupt, &session, error))
+    if (start.sandbox == NULL || !exec_session_open(&session, &connection, error))
         return -1;
     start.workspace_scope = &connection.workspace;
     start.explicit_stdin_eof = connection.ours;
-    run_session(&session, &start);
+    exec_session_run(&session, &start);
     if (session.exited)
         last_sandbox_note(connection.gateway.name, start.sandbox);
-    return result_of(&session, start.sandbox, error);
+    return exec_session_result(&session, start.sandbox, error);
 }
 
 const struct command command_sandbox_exec = {

@@ -23,6 +23,8 @@
 #define CLIENT_REASON_FROM_INVALID "FromInvalid"
 #define CLIENT_REASON_EXIT_UNKNOWN "ExitUnknown"
 #define CLIENT_REASON_OUTPUT_FAILED "OutputFailed"
+#define CLIENT_REASON_COPY_FAILED "CopyFailed"
+#define CLIENT_REASON_COPY_INCOMPLETE "CopyIncomplete"
 
 /* The tool's own exit codes (decision P16). */
 enum {

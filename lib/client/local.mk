@@ -24,6 +24,12 @@ libclient_a_SOURCES = \
 noinst_LIBRARIES += libconnection.a
 libconnection_a_SOURCES = \
 	lib/client/connection.c lib/client/connection.h \
+	lib/client/copy.c lib/client/copy.h \
+	lib/client/copy_child.c lib/client/copy_child.h \
+	lib/client/copy_progress.c lib/client/copy_progress.h \
+	lib/client/copy_source.c lib/client/copy_source.h \
+	lib/client/exec_session.c lib/client/exec_session.h \
+	lib/client/git_list.c lib/client/git_list.h \
 	lib/client/interrupt.c lib/client/interrupt.h \
 	lib/client/log_lines.c lib/client/log_lines.h \
 	lib/client/policy_document.c lib/client/policy_document.h \

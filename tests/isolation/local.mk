@@ -2,7 +2,7 @@
 if !SANITIZERS
 noinst_PROGRAMS += isolation-shell
 isolation_shell_SOURCES = tests/isolation/sandbox_shell.c
-isolation_shell_LDADD = libruntime.a libbase.a $(UV_STATIC) -lpthread
+isolation_shell_LDADD = libruntime.a $(ARCHIVE_LIBS) $(UV_STATIC) -lpthread
 isolation_shell_LDFLAGS = $(AM_LDFLAGS) -static
 
 # Runs inside, in any root.
@@ -40,11 +40,11 @@ check_PROGRAMS += $(isolation_units)
 TESTS += $(isolation_units)
 tests_unit_test_maker_SOURCES = tests/unit/test_maker.c
 tests_unit_test_maker_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_maker_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
+tests_unit_test_maker_LDADD = libruntime.a $(ARCHIVE_LIBS) $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
 tests_unit_test_maker_files_SOURCES = tests/unit/test_maker_files.c
 tests_unit_test_maker_files_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_maker_files_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
+tests_unit_test_maker_files_LDADD = libruntime.a $(ARCHIVE_LIBS) $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
 tests_unit_test_maker_parts_SOURCES = tests/unit/test_maker_parts.c
 tests_unit_test_maker_parts_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_maker_parts_LDADD = libruntime.a libbase.a $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
+tests_unit_test_maker_parts_LDADD = libruntime.a $(ARCHIVE_LIBS) $(UV_STATIC) $(CMOCKA_LIBS) -lpthread
 endif
