@@ -32,6 +32,7 @@
 enum {
     /* Between two looks for orphans that do not end at once. */
     ORPHAN_ROUND_MILLISECONDS = 20,
+    REAP_AT_ONCE = 64,
 };
 
 struct process_maker {
@@ -277,18 +278,19 @@ static void handle_control(struct process_maker *maker)
 
 /* ---- children ---- */
 
-/* A reaper ended, or the workload stopped it, or an orphan came here and ended. */
-static void reap(struct process_maker *maker)
+/* A reaper ended, or the workload stopped it, or an orphan came here and ended. Returns whether
+ * there may be more: a workload may end and stop processes as fast as they are seen to. */
+static bool reap(struct process_maker *maker)
 {
-    for (;;) {
+    for (int i = 0; i < REAP_AT_ONCE; i++) {
         siginfo_t information = {0};
         if (waitid(P_ALL, 0, &information, WEXITED | WSTOPPED | WNOHANG) != 0) {
             if (errno == EINTR)
                 continue;
-            return;
+            return false;
         }
         if (information.si_pid == 0)
-            return;
+            return false;
         if (information.si_code == CLD_STOPPED) {
             /* A workload with the reaper's id can stop it; not for long. */
             kill(information.si_pid, SIGCONT);
@@ -298,6 +300,7 @@ static void reap(struct process_maker *maker)
         if (forget_reaper(maker, information.si_pid) && !clean)
             maker->orphans = true;
     }
+    return true;
 }
 
 /* Only a session whose reaper was killed leaves orphans here (decision P8). */
@@ -314,19 +317,20 @@ static void kill_orphans(struct process_maker *maker)
 
 static _Noreturn void serve(struct process_maker *maker)
 {
+    bool more = false;
     for (;;) {
         struct pollfd polled[] = {
             {.fd = maker->control, .events = POLLIN},
             {.fd = maker->children, .events = POLLIN},
         };
-        int timeout = maker->orphans ? ORPHAN_ROUND_MILLISECONDS : -1;
+        int timeout = more ? 0 : maker->orphans ? ORPHAN_ROUND_MILLISECONDS : -1;
         if (poll(polled, 2, timeout) < 0 && errno != EINTR)
             end_sandbox();
-        if (polled[1].revents != 0) {
+        if (polled[1].revents != 0 || more) {
             struct signalfd_siginfo information[8];
             while (read(maker->children, information, sizeof(information)) > 0)
                 ;
-            reap(maker);
+            more = reap(maker);
         }
         kill_orphans(maker);
         if (polled[0].revents != 0)

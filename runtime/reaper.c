@@ -20,6 +20,7 @@
 enum {
     /* Between two rounds of killing: what was killed needs a moment to end. */
     KILL_ROUND_MILLISECONDS = 20,
+    REAP_AT_ONCE = 64,
 };
 
 struct reaper {
@@ -31,6 +32,7 @@ struct reaper {
     pid_t child;
     bool started;      /* the child was told to start */
     bool exited;       /* the child ended */
+    bool more;         /* there may be further exit statuses */
     int master;        /* of that, until it is given away */
     int64_t kill_time; /* monotonic; -1: nobody asked to kill */
     bool ending;       /* the runtime is gone or closed the session */
@@ -99,10 +101,12 @@ static void handle_channel(struct reaper *reaper)
     reaper->master = -1;
 }
 
-/* Takes every exit status. Returns false when no child is left. */
+/* Takes exit statuses. Returns false when no child is left; what did not have its turn is told by
+ * `more`: a workload may end processes as fast as they are taken. */
 static bool reap(struct reaper *reaper)
 {
-    for (;;) {
+    reaper->more = false;
+    for (int i = 0; i < REAP_AT_ONCE; i++) {
         int status;
         pid_t process = waitpid(-1, &status, WNOHANG);
         if (process < 0 && errno == EINTR)
@@ -116,6 +120,8 @@ static bool reap(struct reaper *reaper)
         reaper->exited = true;
         message_send_simple(reaper->session, MESSAGE_EXITED, status);
     }
+    reaper->more = true;
+    return true;
 }
 
 static void signal_tree(struct reaper *reaper, int number)
@@ -182,6 +188,8 @@ static void handle_session(struct reaper *reaper)
 
 static int wait_milliseconds(struct reaper *reaper)
 {
+    if (reaper->more)
+        return 0;
     if (reaper->kill_time < 0)
         return -1;
     int64_t left = reaper->kill_time - clock_monotonic_milliseconds();
@@ -216,7 +224,7 @@ static _Noreturn void serve(struct reaper *reaper)
             _exit(1);
         if (polled[0].revents != 0)
             handle_channel(reaper);
-        if (polled[1].revents != 0) {
+        if (polled[1].revents != 0 || reaper->more) {
             drain_signals(reaper->children);
             if (!reap(reaper))
                 break;
