@@ -245,6 +245,27 @@ static void test_ring_keeps_what_was_written(void **state)
     output_ring_free(ring);
 }
 
+static void test_copies_have_a_path_and_no_terminal(void **state)
+{
+    (void)state;
+    ProtobufCBinaryData command[] = {bytes("tar"), bytes("-")};
+    struct process_request request = {
+        .command_count = 2, .command = command, .workdir = "", .helper = COPY_SEND};
+    struct arena *arena = arena_new(0);
+    struct maker_session_spec spec;
+    assert_true(process_spec_make(&request, arena, &spec, NULL));
+    assert_int_equal(spec.helper, COPY_SEND);
+    arena_free(arena);
+    request.terminal = true;
+    spec_refused(&request, "no terminal");
+    request.terminal = false;
+    request.command_count = 0;
+    spec_refused(&request, "path");
+    request.command_count = 2;
+    request.helper = COPY_SEND + 1;
+    spec_refused(&request, "3 is no helper");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_ring_drops_the_oldest),
         cmocka_unit_test(test_ring_is_bounded_by_its_memory),
         cmocka_unit_test(test_ring_keeps_what_was_written),
+        cmocka_unit_test(test_copies_have_a_path_and_no_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
