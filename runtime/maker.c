@@ -65,6 +65,9 @@ static bool fork_maker(struct maker *maker, const struct maker_config *config, s
     if (maker->process == 0)
         process_maker_run(config, &maker->places, ends[1]);
     close(ends[1]);
+    if (maker->places.host_sockets >= 0)
+        close(maker->places.host_sockets); /* the process-maker has it */
+    maker->places.host_sockets = -1;
     maker->control = ends[0];
     if (maker->process < 0)
         return false;
@@ -84,7 +87,7 @@ struct maker *maker_spawn(const struct maker_config *config, struct error *error
         return NULL;
     struct maker *maker = memory_new_of(struct maker);
     maker->pidfd = maker->control = maker->copier_link = -1;
-    maker->places.skeleton_lock = -1;
+    maker->places.skeleton_lock = maker->places.host_sockets = -1;
     maker->can_switch = config->host_id_base != 0;
     if (!places_prepare(config, &maker->places, error)) {
         maker_free(maker);

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "runtime/etc_skeleton.h"
 #include "runtime/namespaces.h"
 
@@ -142,25 +141,6 @@ static bool write_etc(const char *path, const struct maker_config *config, struc
            write_small(directory, "hostname", host_name, error);
 }
 
-/* The first socket file below a place that may be bound plainly: it could be connected to. */
-static void find_usr_socket(char *buffer, size_t size)
-{
-    buffer[0] = '\0';
-    FILE *file = fopen("/proc/net/unix", "re");
-    if (file == NULL)
-        return;
-    char *line = NULL;
-    size_t capacity = 0;
-    while (buffer[0] == '\0' && getline(&line, &capacity, file) > 0) {
-        const char *path = strchr(line, '/');
-        if (path == NULL || (!text_has_prefix(path, "/usr/") && !text_has_prefix(path, "/opt/")))
-            continue;
-        snprintf(buffer, size, "%.*s", (int)strcspn(path, "\n"), path);
-    }
-    free(line);
-    fclose(file);
-}
-
 static bool prepare_composed(const struct maker_config *config, struct places *places,
                              struct error *error)
 {
@@ -172,7 +152,7 @@ static bool prepare_composed(const struct maker_config *config, struct places *p
             return false;
     if (!write_etc(places->etc, config, error))
         return false;
-    find_usr_socket(places->usr_socket, sizeof(places->usr_socket));
+    places->host_sockets = open("/proc/net/unix", O_RDONLY | O_CLOEXEC);
     places->skeleton = etc_skeleton_acquire(config->cache_directory, &places->skeleton_lock, error);
     return places->skeleton != NULL;
 }
@@ -185,6 +165,7 @@ bool places_prepare(const struct maker_config *config, struct places *ret_places
         .etc = memory_printf("%s/etc", config->state_directory),
         .empty = memory_printf("%s/empty", config->cache_directory),
         .skeleton_lock = -1,
+        .host_sockets = -1,
     };
     bool made = file_make_private_directory(places.state, error) &&
                 file_make_private_directory(config->cache_directory, error) &&
@@ -213,5 +194,7 @@ void places_release(struct places *places)
     free(places->rootfs);
     if (places->skeleton_lock >= 0)
         close(places->skeleton_lock);
-    *places = (struct places){.skeleton_lock = -1};
+    if (places->host_sockets >= 0)
+        close(places->host_sockets);
+    *places = (struct places){.skeleton_lock = -1, .host_sockets = -1};
 }

@@ -19,13 +19,13 @@ extern const char *const PLACES_ETC_FILES[];
 extern const size_t PLACES_ETC_FILES_COUNT;
 
 struct places {
-    char *state;          /* the state directory */
-    char *etc;            /* what lies over the skeleton */
-    char *empty;          /* an empty directory */
-    char *skeleton;       /* composed root only */
-    char *rootfs;         /* copied root only: what becomes "/" */
-    int skeleton_lock;    /* keeps the skeleton from being removed; -1 without one */
-    char usr_socket[108]; /* a socket file below /usr or /opt, or "" */
+    char *state;       /* the state directory */
+    char *etc;         /* what lies over the skeleton */
+    char *empty;       /* an empty directory */
+    char *skeleton;    /* composed root only */
+    char *rootfs;      /* copied root only: what becomes "/" */
+    int skeleton_lock; /* keeps the skeleton from being removed; -1 without one */
+    int host_sockets;  /* /proc/net/unix of the host, read only when it is needed; or -1 */
 };
 
 /* The content of a sandbox's /etc/passwd and /etc/group for a workload with these ids; newly

@@ -83,6 +83,8 @@ static bool build_boundary(struct process_maker *maker, struct root *root, struc
 
     if (!namespaces_separate(error) || !root_gather(root, maker->places, error))
         return false;
+    if (maker->places->host_sockets >= 0)
+        close(maker->places->host_sockets);
     if (!is_linked(maker))
         end_sandbox();
     /* The sources are open; from here on nothing needs the caller's rights over files. */
@@ -359,7 +361,7 @@ _Noreturn void process_maker_run(const struct maker_config *config, const struct
     };
     struct error error = {0};
     struct root root;
-    silence_descriptors(control);
+    silence_descriptors(control, places->host_sockets);
     wait_for_maps(&maker);
     silence_process();
     open_children(&maker);

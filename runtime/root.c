@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/etc_skeleton.h"
 #include "runtime/landlock.h"
 #include "runtime/mounts.h"
@@ -49,6 +51,29 @@ static bool add_part(struct root *root, const char *target, bool directory, int 
     return true;
 }
 
+/* The first socket file below a place that may be bound plainly: it could be connected to. */
+static void find_usr_socket(int host_sockets, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    int descriptor = fcntl(host_sockets, F_DUPFD_CLOEXEC, 0);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    if (file == NULL) {
+        snprintf(buffer, size, "(unknown)");
+        return;
+    }
+    rewind(file);
+    char *line = NULL;
+    size_t capacity = 0;
+    while (buffer[0] == '\0' && getline(&line, &capacity, file) > 0) {
+        const char *path = strchr(line, '/');
+        if (path == NULL || (!text_has_prefix(path, "/usr/") && !text_has_prefix(path, "/opt/")))
+            continue;
+        snprintf(buffer, size, "%.*s", (int)strcspn(path, "\n"), path);
+    }
+    free(line);
+    fclose(file);
+}
+
 /* /usr and its like: through an overlay, since a socket file cannot be connected to through one;
  * where the kernel refuses, by a plain bind, which is only safe when there is no such socket
  * (decision B6). */
@@ -59,11 +84,13 @@ static bool gather_read_only(struct root *root, const char *name, const struct p
     snprintf(path, sizeof(path), "/%s", name);
     int mount = mounts_overlay(places->empty, path, NULL);
     if (mount < 0) {
-        if (places->usr_socket[0] != '\0')
+        char socket[108];
+        find_usr_socket(places->host_sockets, socket, sizeof(socket));
+        if (socket[0] != '\0')
             return error_set(error, ERROR_FAILED_PRECONDITION,
                              "this kernel refuses an overlay of %s, and the socket '%s' could be "
                              "connected to without one; stop what listens on it",
-                             path, places->usr_socket);
+                             path, socket);
         mount = mounts_clone(path, READ_ONLY_ATTRIBUTES, error);
         snprintf(root->facts.usr_mechanism, sizeof(root->facts.usr_mechanism), "bind");
     }

@@ -12,13 +12,13 @@
 #include "runtime/descriptors.h"
 #include "runtime/syscalls.h"
 
-void silence_descriptors(int control)
+void silence_descriptors(int control, int other)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; null >= 0 && i < 3; i++)
-        if (i != control)
+        if (i != control && i != other)
             dup2(null, i);
-    int kept[] = {0, 1, 2, control};
+    int kept[] = {0, 1, 2, control, other};
     descriptors_keep_only(kept, sizeof(kept) / sizeof(kept[0]));
 }
 

@@ -2,8 +2,9 @@
 #ifndef RUNTIME_SILENCE_H
 #define RUNTIME_SILENCE_H
 
-/* Closes everything but `control`; the standard streams become /dev/null. */
-void silence_descriptors(int control);
+/* Closes everything but these two, of which the second may be -1; the standard streams become
+ * /dev/null. */
+void silence_descriptors(int control, int other);
 
 /* No core, no tracing, no signal handler, SIGCHLD and everything else blocked, no keyring, and no
  * command line or environment of the runtime's where /proc would show them. Only after the ids were
