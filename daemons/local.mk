@@ -6,6 +6,7 @@ if !SANITIZERS
 pkglibexec_PROGRAMS += openshell-daemons
 openshell_daemons_SOURCES = \
 	daemons/main.c \
+	daemons/spawner.c daemons/spawner.h \
 	gateway/main.c gateway/main.h \
 	runtime/main.c runtime/main.h \
 	supervisor/main.c supervisor/main.h

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boundary/spawner.h"
+#include "daemons/spawner.h"
 #include "gateway/main.h"
 #include "runtime/main.h"
 #include "supervisor/main.h"
@@ -38,6 +40,8 @@ int main(int argc, char **argv)
     const struct program *program = argc > 0 ? find_program(argv[0]) : NULL;
     if (program != NULL)
         return program->main(argc, argv);
+    if (argc == 2 && strcmp(argv[1], SPAWNER_ARGUMENT) == 0)
+        return spawner_main(argc, argv);
     fputs("openshell-daemons: this file is started under the name of a daemon, such as "
           "openshell-gateway\n",
           stderr);

@@ -26,6 +26,7 @@ libgateway_a_SOURCES = \
 	gateway/drivers/local.c \
 	gateway/drivers/local_launch.c gateway/drivers/local_launch.h \
 	gateway/drivers/local_process.c gateway/drivers/local_process.h \
+	gateway/drivers/local_spawner.c gateway/drivers/local_spawner.h \
 	gateway/gateway.h \
 	gateway/host_ids.c gateway/host_ids.h \
 	gateway/launch.c gateway/launch.h \

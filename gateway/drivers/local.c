@@ -52,8 +52,7 @@ static void end_failed(struct driver_end *end, const char *part, const char *tex
 }
 
 /* Judges by the last lines of both lock files: a part that was killed wrote none. */
-static void classify(const struct local_driver *driver, const char *id, int supervisor_status,
-                     struct driver_end *end)
+static void classify(const struct local_driver *driver, const char *id, struct driver_end *end)
 {
     CLEANUP_FREE char *supervisor_path = local_run_path(driver, id, "supervisor.lock");
     CLEANUP_FREE char *runtime_path = local_run_path(driver, id, "runtime.lock");
@@ -61,8 +60,7 @@ static void classify(const struct local_driver *driver, const char *id, int supe
     bool traces = owner_lock_read(supervisor_path, &supervisor, NULL);
     traces |= owner_lock_read(runtime_path, &runtime, NULL);
     *end = (struct driver_end){.cause = DRIVER_END_STOPPED};
-    if (supervisor_status == OWNER_EXIT_REFUSED ||
-        strcmp(supervisor.ended, OWNER_ENDED_REFUSED) == 0)
+    if (strcmp(supervisor.ended, OWNER_ENDED_REFUSED) == 0)
         end->cause = DRIVER_END_REFUSED;
     else if (!traces)
         end->cause = DRIVER_END_ABSENT;
@@ -102,11 +100,10 @@ static void finish(struct local_sandbox *sandbox)
     driver_done done = sandbox->done;
     void *user = sandbox->user;
     CLEANUP_FREE char *id = memory_strdup(sandbox->id);
-    int supervisor_status = sandbox->supervisor.exit_status;
     sandbox_free(sandbox);
     if (state == LOCAL_RUNNING) {
         struct driver_end end;
-        classify(driver, id, supervisor_status, &end);
+        classify(driver, id, &end);
         driver->base.events.on_ended(id, &end, driver->base.events.user);
         return;
     }
@@ -165,11 +162,8 @@ static struct local_sandbox *sandbox_new(struct local_driver *driver, const char
     struct local_sandbox *sandbox = memory_new(sizeof(*sandbox) + strlen(id) + 1);
     memcpy(sandbox->id, id, strlen(id) + 1);
     sandbox->driver = driver;
-    struct local_process initial = {.reactor = driver->reactor,
-                                    .descriptor = -1,
-                                    .exit_status = -1,
-                                    .on_end = on_end,
-                                    .user = sandbox};
+    struct local_process initial = {
+        .reactor = driver->reactor, .descriptor = -1, .on_end = on_end, .user = sandbox};
     sandbox->supervisor = initial;
     sandbox->runtime = initial;
     table_put(driver->sandboxes, id, sandbox);
@@ -253,7 +247,7 @@ static bool local_adopt(struct driver *base, const char *id, struct driver_end *
     bool with_runtime = local_process_adopt(&sandbox->runtime, runtime_path);
     if (!with_supervisor && !with_runtime) {
         sandbox_free(sandbox);
-        classify(driver, id, -1, ret_end);
+        classify(driver, id, ret_end);
         return false;
     }
     local_process_signal(&sandbox->supervisor, SIGUSR1);

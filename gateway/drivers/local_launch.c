@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/paths.h"
 #include "base/uuid.h"
 #include "boundary/owner_lock.h"
 
@@ -189,12 +188,11 @@ static bool start_runtime(struct local_driver *driver, const struct driver_launc
     CLEANUP_CLOSE int secret = feed_secret(driver, shared, error);
     if (secret < 0)
         return false;
-    struct local_spawn spawn = {.executable = driver->runtime_executable,
-                                .log = log,
-                                .config = config,
-                                .secret = secret,
-                                .lock = lock};
-    return local_process_spawn(runtime, &spawn, error);
+    const int descriptors[SPAWNER_DESCRIPTORS] = {[SPAWNER_LOG] = log,
+                                                  [SPAWNER_CONFIG] = config,
+                                                  [SPAWNER_SECRET] = secret,
+                                                  [SPAWNER_LOCK] = lock};
+    return local_process_spawn(runtime, &driver->spawner, SPAWNER_RUNTIME, descriptors, error);
 }
 
 static bool start_supervisor(struct local_driver *driver, const struct driver_launch *launch,
@@ -207,12 +205,12 @@ static bool start_supervisor(struct local_driver *driver, const struct driver_la
     CLEANUP_CLOSE int config = feed_supervisor(driver, launch, shared, error);
     if (config < 0)
         return false;
-    struct local_spawn spawn = {.executable = driver->supervisor_executable,
-                                .log = log,
-                                .config = config,
-                                .secret = listener,
-                                .lock = lock};
-    return local_process_spawn(supervisor, &spawn, error);
+    const int descriptors[SPAWNER_DESCRIPTORS] = {[SPAWNER_LOG] = log,
+                                                  [SPAWNER_CONFIG] = config,
+                                                  [SPAWNER_SECRET] = listener,
+                                                  [SPAWNER_LOCK] = lock};
+    return local_process_spawn(supervisor, &driver->spawner, SPAWNER_SUPERVISOR, descriptors,
+                               error);
 }
 
 bool local_launch(struct local_driver *driver, const struct driver_launch *launch,
@@ -312,8 +310,6 @@ bool local_launch_open(struct local_driver *driver, const struct local_driver_op
     driver->gateway_socket = memory_strdup(options->gateway_socket);
     driver->key_id = memory_strdup(options->verification_key_id);
     driver->key_pem = memory_strdup(options->verification_key_pem);
-    driver->supervisor_executable = paths_libexec("openshell-supervisor");
-    driver->runtime_executable = paths_libexec("openshell-sandbox");
     if (!file_make_private_directory(driver->run, error) ||
         !file_make_private_directory(driver->state, error) ||
         !file_make_private_directory(driver->cache, error) ||
@@ -321,6 +317,7 @@ bool local_launch_open(struct local_driver *driver, const struct local_driver_op
         return false;
     start_emptying(driver);
     prepare_spare(driver);
+    local_spawner_open(&driver->spawner);
     return true;
 }
 
@@ -335,7 +332,6 @@ void local_launch_close(struct local_driver *driver)
     free(driver->gateway_socket);
     free(driver->key_id);
     free(driver->key_pem);
-    free(driver->supervisor_executable);
-    free(driver->runtime_executable);
+    local_spawner_close(&driver->spawner);
     free(driver);
 }

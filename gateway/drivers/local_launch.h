@@ -26,8 +26,7 @@ struct local_driver {
     char *gateway_socket;
     char *key_id;
     char *key_pem;
-    char *supervisor_executable;
-    char *runtime_executable;
+    struct local_spawner spawner;
     struct tls_identity *spare; /* made ahead, so that a create need not wait for it */
     bool preparing;
     bool emptying;       /* the trash */

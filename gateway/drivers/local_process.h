@@ -8,31 +8,21 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/reactor.h"
+#include "gateway/drivers/local_spawner.h"
 
 struct local_process {
     struct reactor *reactor;
     pid_t process; /* 0: not running */
     int descriptor;
-    bool child;      /* ours to reap */
-    int exit_status; /* of a child that ended: its code, 128 + N for a signal; else -1 */
     struct reactor_watch *watch;
     void (*on_end)(struct local_process *process, void *user);
     void *user;
 };
 
-/* What a process finds at its descriptors 3, 4 and 5 (boundary/launch.h), and its stderr. They stay
- * the caller's. */
-struct local_spawn {
-    const char *executable; /* absolute */
-    int log;
-    int config;
-    int secret;
-    int lock;
-};
-
-/* Starts it in a session of its own, with nothing of ours but these descriptors and a clean
- * environment (decision B19), and watches it. `process` has reactor, on_end and user set. */
-bool local_process_spawn(struct local_process *process, const struct local_spawn *spawn,
+/* Starts it with nothing of ours but these descriptors, which stay the caller's, and watches it.
+ * `process` has reactor, on_end and user set. */
+bool local_process_spawn(struct local_process *process, struct local_spawner *spawner,
+                         enum spawner_program program, const int descriptors[SPAWNER_DESCRIPTORS],
                          struct error *error);
 
 /* Watches the process that holds the lock file (decision P12). False when there is none, or it is

@@ -9,7 +9,8 @@ libboundary_a_SOURCES = \
 	lib/boundary/operations.c lib/boundary/operations.h \
 	lib/boundary/owner_lock.c lib/boundary/owner_lock.h \
 	lib/boundary/protocol.h \
-	lib/boundary/session_token.c lib/boundary/session_token.h
+	lib/boundary/session_token.c lib/boundary/session_token.h \
+	lib/boundary/spawner.c lib/boundary/spawner.h
 $(libboundary_a_OBJECTS): | proto/generated.stamp
 
 if HAVE_CMOCKA

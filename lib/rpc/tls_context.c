@@ -165,6 +165,10 @@ static bool rehearse(const struct tls_identity *identity)
 
 void tls_warm_up(void)
 {
+    static bool warm; /* in a fork of who warmed up, too */
+    if (warm)
+        return;
+    warm = true;
     struct tls_identity *identity = tls_identity_generate("warm-up", NULL);
     if (identity == NULL || !rehearse(identity))
         log_warn("cannot rehearse a TLS handshake");

@@ -256,3 +256,45 @@ EOF
     openshell --gateway openshell sandbox list
     expect "$(<"$CONFIG/active_gateway")" elsewhere
 }
+
+# The process that forks supervisors and runtimes for the gateway.
+spawner_pid()
+{
+    local gateway process
+    gateway=$(gateway_pid)
+    for process in /proc/[0-9]*; do
+        if [[ $(tr '\0' ' ' 2>/dev/null <"$process/cmdline") == openshell-daemons\ spawner* ]] &&
+            [[ $(awk '/^PPid:/ { print $2 }' "$process/status" 2>/dev/null) == "$gateway" ]]; then
+            echo "${process#/proc/}"
+        fi
+    done
+}
+
+@test "a spawner that is killed is replaced, and its sandboxes go on" {
+    local first
+    create before
+    first=$(spawner_pid)
+    kill -KILL "$first"
+    create after
+    expect "$(openshell sandbox exec before -- echo here)" here
+    expect "$(openshell sandbox exec after -- echo here)" here
+    [[ $(spawner_pid) != "$first" ]]
+}
+
+@test "the spawner ends with its gateway, and what it started goes on" {
+    local spawner
+    create one
+    spawner=$(spawner_pid)
+    kill -KILL "$(gateway_pid)"
+    wait_for 2 eval "! kill -0 $spawner 2>/dev/null"
+    expect "$(openshell sandbox exec one -- echo here)" here
+}
+
+@test "supervisor and runtime go by their own names" {
+    local id
+    create one
+    id=$(id_of one)
+    expect "$(tr -d '\0' <"/proc/$(supervisor_pid "$id")/cmdline")" openshell-supervisor
+    expect "$(tr -d '\0' <"/proc/$(runtime_pid "$id")/cmdline")" openshell-sandbox
+    expect "$(<"/proc/$(supervisor_pid "$id")/comm")" openshell-super
+}
