@@ -419,3 +419,15 @@ EOF
     run --separate-stderr -0 openshell sandbox list -v -o json
     json d <<<"$output" >/dev/null
 }
+
+# A name service module cannot be loaded into a static program.
+@test "whoami of a user whom /etc/passwd does not name" {
+    skip_unless_root
+    local user=64321
+    ! grep -q ":$user:" /etc/passwd || skip "user $user has a name"
+    chown -R "$user:$user" "$ROOT"
+    command timeout 60 setpriv --reuid "$user" --regid "$user" --clear-groups \
+        "$PRODUCT/bin/openshell" whoami 3>&- >me
+    contains "$(<me)" "uid:$user"
+    gateway_pid
+}
