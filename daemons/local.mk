@@ -10,7 +10,7 @@ openshell_daemons_SOURCES = \
 	gateway/main.c gateway/main.h \
 	runtime/main.c runtime/main.h \
 	supervisor/main.c supervisor/main.h
-openshell_daemons_LDFLAGS = $(AM_LDFLAGS) -static
+openshell_daemons_LDFLAGS = $(AM_LDFLAGS) $(STATIC_LDFLAGS)
 openshell_daemons_LDADD = \
 	libgateway.a libsupervisor.a libservice.a libruntime.a $(GATEWAY_CORE_LIBS) libboundary.a \
 	$(RPC_TLS_STATIC_LIBS) $(JANSSON_STATIC) libtransfer.a libbase.a $(ARCHIVE_STATIC)
