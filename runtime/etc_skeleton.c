@@ -33,7 +33,7 @@ enum {
 };
 
 /* Changes with what the skeleton consists of. */
-#define FORMAT "openshell etc skeleton 2\n"
+#define FORMAT "openshell etc skeleton 3\n"
 
 const char *const ETC_SKELETON_MOUNTED[] = {"alternatives", "ssl/certs"};
 const size_t ETC_SKELETON_MOUNTED_COUNT =
@@ -92,9 +92,16 @@ static const char *const SOURCES[] = {
     "zsh",
 };
 
-/* Below a source, never taken. */
-static const char *const EXCLUDED[] = {"ssl/private", "ssl/openssl.cnf", "pki/private",
-                                       "pki/tls/private"};
+/* Below a source, never taken: keys, and files that people put passwords and tokens into. */
+static const char *const EXCLUDED[] = {
+    "ssl/private",
+    "ssl/openssl.cnf",
+    "pki/private",
+    "pki/tls/private",
+    "maven/settings.xml",
+    "maven/settings-security.xml",
+    "R/Renviron.site",
+};
 
 static const struct generated {
     const char *path;

@@ -220,6 +220,8 @@ static void on_runtime_done(struct rpc_call *call, const struct error *status, v
         error_copy(&error, status);
         if (error.code == ERROR_OK || error.code == ERROR_CANCELLED)
             error_set(&error, ERROR_UNAVAILABLE, "the runtime ended the stream without a result");
+        else if (error.code == ERROR_UNAVAILABLE)
+            error_prefix(&error, "the sandbox's runtime is out of reach");
         send_error(relay, &error);
         error_clear(&error);
     }
