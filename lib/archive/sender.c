@@ -54,9 +54,9 @@ bool sender_open(struct sender *sender, int output, const struct archive_control
     sender->writer = archive_write_new();
     if (sender->entry == NULL || sender->writer == NULL)
         memory_exhausted();
-    /* In the C locale, names that are not ASCII cannot be converted to UTF-8: libarchive then writes
-     * them as they are and marks that entry's header as binary, which is what is wanted. With its
-     * option for binary headers every entry is marked, and GNU tar warns of every mark. */
+    /* In the C locale, names that are not ASCII cannot be converted to UTF-8: libarchive then
+     * writes them as they are and marks that entry's header as binary, which is what is wanted.
+     * With its option for binary headers every entry is marked, and GNU tar warns of every mark. */
     if (archive_write_set_format_pax(sender->writer) != ARCHIVE_OK ||
         archive_write_set_bytes_per_block(sender->writer, 0) != ARCHIVE_OK ||
         archive_write_open(sender->writer, sender, NULL, write_callback, NULL) != ARCHIVE_OK)
