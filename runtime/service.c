@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/trim.h"
 #include "boundary/failure.h"
 #include "boundary/negotiation.h"
 #include "boundary/owner_lock.h"
@@ -330,6 +331,7 @@ int service_run(const struct service_options *options)
         service_fail(&service, &error);
         error_clear(&error);
     }
+    reactor_when_quiet(options->reactor, TRIM_QUIET_MILLISECONDS, trim_memory);
     reactor_run(options->reactor);
     free_service(&service);
     return service.exit_status;

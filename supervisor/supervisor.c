@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/trim.h"
 #include "boundary/owner_lock.h"
 #include "rpc/tls_stream.h"
 
@@ -181,6 +182,7 @@ int supervisor_run(const struct supervisor_options *options)
         supervisor_fail(&supervisor, &error);
         error_clear(&error);
     }
+    reactor_when_quiet(options->reactor, TRIM_QUIET_MILLISECONDS, trim_memory);
     reactor_run(options->reactor);
     /* The process ends now: what is open closes with it. */
     return supervisor.exit_status;

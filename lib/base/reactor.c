@@ -36,6 +36,11 @@ struct reactor {
     struct sentry sentry;
     unsigned handled; /* callbacks of the loop so far; wraps */
     bool stopped;
+    struct {
+        void (*function)(void);
+        int milliseconds;
+        bool told;
+    } quiet;
     pthread_mutex_t mutex; /* guards first and last */
     struct posted *first;
     struct posted *last;
@@ -219,6 +224,29 @@ void reactor_set_source(struct reactor *reactor, const struct reactor_source *so
         uv_ref((uv_handle_t *)&reactor->wake);
 }
 
+void reactor_when_quiet(struct reactor *reactor, int milliseconds, void (*function)(void))
+{
+    reactor->quiet.function = function;
+    reactor->quiet.milliseconds = milliseconds;
+    reactor->quiet.told = false;
+}
+
+/* Sleeps in the source, and notices when the sleep is a long one. */
+static void sleep_in_source(struct reactor *reactor, int milliseconds)
+{
+    const struct reactor_source *source = reactor->source;
+    int limit = reactor->quiet.milliseconds;
+    bool ask = reactor->quiet.function != NULL && !reactor->quiet.told &&
+               (milliseconds < 0 || milliseconds > limit);
+    uint64_t start = uv_hrtime();
+    if (source->wait(source->argument, ask ? limit : milliseconds)) {
+        reactor->quiet.told = false;
+    } else if (ask && uv_hrtime() - start >= (uint64_t)limit * 1000000) {
+        reactor->quiet.told = true;
+        reactor->quiet.function();
+    }
+}
+
 /* One turn of the loop and of the source; sleeps only when neither had anything to do. */
 static void turn(struct reactor *reactor)
 {
@@ -226,15 +254,18 @@ static void turn(struct reactor *reactor)
     unsigned before = reactor->handled;
     run_posted(reactor);
     uv_run(&reactor->loop, UV_RUN_NOWAIT);
+    if (reactor->handled != before)
+        reactor->quiet.told = false;
     if (reactor->stopped || reactor->source != source)
         return;
-    int milliseconds = 0;
-    if (reactor->handled == before) {
-        /* libuv says 0 for a loop without handles, which here may sleep. */
-        milliseconds = uv_loop_alive(&reactor->loop) ? uv_backend_timeout(&reactor->loop) : -1;
-        arm_sentry(reactor);
+    if (reactor->handled != before) {
+        source->wait(source->argument, 0);
+        return;
     }
-    source->wait(source->argument, milliseconds);
+    /* libuv says 0 for a loop without handles, which here may sleep. */
+    int milliseconds = uv_loop_alive(&reactor->loop) ? uv_backend_timeout(&reactor->loop) : -1;
+    arm_sentry(reactor);
+    sleep_in_source(reactor, milliseconds);
 }
 
 static void run_loop(struct reactor *reactor, uv_run_mode mode)

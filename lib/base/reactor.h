@@ -63,6 +63,10 @@ struct reactor_source {
 /* At most one; NULL takes it away. The structure must outlive its use. */
 void reactor_set_source(struct reactor *reactor, const struct reactor_source *source);
 
+/* Calls `function` once the reactor has slept for so long with a source, and again only when it did
+ * something in between. At most one. */
+void reactor_when_quiet(struct reactor *reactor, int milliseconds, void (*function)(void));
+
 /* Calls `function(number, argument)` on the loop for each arrival of a signal. */
 struct reactor_signal;
 struct reactor_signal *reactor_signal_start(struct reactor *reactor, int number,

@@ -7,4 +7,7 @@
  * Callable from any thread. */
 void trim_memory(void);
 
+/* How long a daemon has been quiet when that is worth it. */
+enum { TRIM_QUIET_MILLISECONDS = 2000 };
+
 #endif

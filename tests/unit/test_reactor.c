@@ -232,6 +232,39 @@ static void the_source_has_its_turn(void **state)
     reactor_timer_cancel(busy);
 }
 
+static unsigned quiet_count;
+
+static void on_quiet(void)
+{
+    quiet_count++;
+}
+
+/* Runs until the timer of so many milliseconds fires. */
+static void run_for(struct scene *scene, uint64_t milliseconds)
+{
+    struct reactor_timer *timer = reactor_timer_start(scene->reactor, milliseconds, 0, stop, scene);
+    reactor_run(scene->reactor);
+    reactor_timer_cancel(timer);
+}
+
+static void quiet_is_told_once(void **state)
+{
+    struct scene *scene = *state;
+    quiet_count = 0;
+    reactor_when_quiet(scene->reactor, 20, on_quiet);
+    run_for(scene, 10); /* not so long */
+    assert_int_equal(quiet_count, 0);
+    run_for(scene, 500);
+    assert_int_equal(quiet_count, 1);
+    run_for(scene, 500); /* the timer was something */
+    assert_int_equal(quiet_count, 2);
+    scene->sleeper.events = 1;
+    struct reactor_timer *busy = reactor_timer_start(scene->reactor, 1, 1, count_up, scene);
+    run_for(scene, 100);
+    reactor_timer_cancel(busy);
+    assert_int_equal(quiet_count, 2);
+}
+
 #define BOTH(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, setup_plain, teardown),                                  \
         cmocka_unit_test_setup_teardown(name, setup_source, teardown)
@@ -246,6 +279,7 @@ int main(void)
         BOTH(signals_arrive),
         BOTH(stopping_ends_the_run),
         cmocka_unit_test_setup_teardown(the_source_has_its_turn, setup_source, teardown),
+        cmocka_unit_test_setup_teardown(quiet_is_told_once, setup_source, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
