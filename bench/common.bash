@@ -60,7 +60,8 @@ row()
 
 # --- what there is to compare with ----------------------------------------------------------
 
-# The floor: one process in new namespaces. Sets FLOOR, or "-".
+# The floor: one process in new namespaces. Sets FLOOR, or "-". Measured again next to what is
+# compared with it, since the machine is not as quiet at all times.
 measure_floor()
 {
     FLOOR=-
