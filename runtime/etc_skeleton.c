@@ -94,12 +94,8 @@ static const char *const SOURCES[] = {
 
 /* Below a source, never taken: keys, and files that people put passwords and tokens into. */
 static const char *const EXCLUDED[] = {
-    "ssl/private",
-    "ssl/openssl.cnf",
-    "pki/private",
-    "pki/tls/private",
-    "maven/settings.xml",
-    "maven/settings-security.xml",
+    "ssl/private",     "ssl/openssl.cnf",    "pki/private",
+    "pki/tls/private", "maven/settings.xml", "maven/settings-security.xml",
     "R/Renviron.site",
 };
 
