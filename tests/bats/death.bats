@@ -77,7 +77,7 @@ teardown()
     wait_for 5 eval '[ -n "$(sleepers "${NAP}2")" ]'
     kill -KILL "$(supervisor_pid "$ID")"
     local status=0
-    wait %1 || status=$?
+    wait $! || status=$?
     [[ $status == 1 || $status == 255 ]]
     wait_for 3 eval '[ -z "$(sleepers "${NAP}2")" ]'
 }
@@ -90,7 +90,7 @@ teardown()
     reaper=$(awk '/^PPid:/ { print $2 }' "/proc/$command/status")
     kill -KILL "$reaper"
     local status=0
-    wait %1 || status=$?
+    wait $! || status=$?
     [[ $status == 1 || $status == 255 ]]
     grep -q reaper err
     wait_for 5 eval '[ -z "$(sleepers "${NAP}3")" ]'
@@ -180,7 +180,7 @@ in_sandbox_runs()
     openshell sandbox delete job &
     sleep 0.01
     kill -KILL "$(gateway_pid)"
-    wait %1 || true
+    wait $! || true
     openshell sandbox delete job
     wait_for 10 eval '[ -z "$(names)" ]'
     wait_for 10 none_alive "$PROCESSES"
@@ -193,14 +193,14 @@ in_sandbox_runs()
         openshell sandbox create --name cut --detach >/dev/null 2>&1 &
         sleep "$delay"
         kill -KILL "$(gateway_pid)"
-        wait %2 || wait %1 || true
+        wait $! || true
         wait_for 10 eval 'openshell sandbox delete cut'
         wait_for 10 eval '[ "$(names)" = job ]'
     done
     openshell sandbox stop job &
     sleep 0.01
     kill -KILL "$(gateway_pid)"
-    wait || true
+    wait $! || true
     wait_for 10 openshell sandbox stop job
     wait_for 10 phase_is job Stopped
     for verb in start stop delete; do

@@ -82,7 +82,7 @@ ends_quickly()
     read -r -t 5 line <&8
     expect "$line" "got two"
     exec 7>&-
-    wait %1
+    wait $!
     exec 8<&-
 }
 

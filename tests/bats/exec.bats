@@ -55,7 +55,7 @@ execute()
         sleep 1
         resident "$gateway" "$supervisor"
     )
-    kill %1
+    kill $!
     ((after - before < 8192))
 }
 

@@ -117,7 +117,7 @@ selected()
             pids=()
         fi
     done
-    wait
+    wait "${pids[@]}"
     expect "$(openshell sandbox list -o json | json "len(d['sandboxes']), bool(d['next_page_token'])")" \
         "[100, true]"
     expect "$(openshell sandbox list --page-size 1000 --names | sort -u | grep -c many)" 250

@@ -194,7 +194,7 @@ load helper
         wait_for 5 eval '[ -n "$(sleepers "${NAP}1")" ]'
         openshell sandbox "$verb" "job$verb"
         local status=0
-        wait %1 || status=$?
+        wait $! || status=$?
         ((status != 0))
         expect "$(sleepers "${NAP}1")" ""
     done
@@ -206,7 +206,7 @@ load helper
         openshell sandbox create --name "race$i" --detach >/dev/null 2>&1 &
         sleep "0.0$((i * 3 % 10))"
         openshell sandbox delete "race$i" >/dev/null 2>&1 || true
-        wait || true
+        wait $! || true
         openshell sandbox delete "race$i" >/dev/null
     done
     wait_for 5 eval '[ -z "$(names)" ]'
