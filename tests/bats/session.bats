@@ -73,9 +73,12 @@ load helper
 }
 
 @test "a stopped sandbox has no processes; after its start the main command runs again" {
-    local before
+    local before gateway
+    openshell gateway start
+    gateway=$(own_processes) # and its spawner's
     create job -- sh -c 'echo started >>/sandbox/count; exec sleep 1000'
-    before=$(own_processes | grep -v "^$(gateway_pid) ")
+    before=$(own_processes | grep -vxF "$gateway")
+    [[ -n $before ]]
     openshell sandbox stop job
     wait_for 5 none_alive "$before"
     openshell sandbox start job
