@@ -208,7 +208,8 @@ static bool fill_request(struct request *request, const struct invocation *invoc
     request->spec.command = invocation->trailing;
     request->spec.n_command = invocation->trailing_count;
     request->spec.tty = wants_terminal();
-    if (given.no_keep)
+    /* Otherwise the command waits for the result and deletes: the gateway might be first. */
+    if (given.no_keep && given.detach)
         set_retention(request);
     return pairs_check_words(invocation->trailing, invocation->trailing_count, error) &&
            set_environment(request, arena, error) && set_labels(request, arena, error) &&
